@@ -1,0 +1,45 @@
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-all check format bench docs clean
+
+help:  ## show this list
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/ -/'
+
+setup: $(READY)  ## create .venv with everything that was tested
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
+	@touch $@
+
+demo: $(READY)  ## train a small net with and without FOMA
+	$(BIN)/python examples/diabetes.py
+
+test: $(READY)  ## run the tests and the examples in the docs
+	$(BIN)/python -m pytest -m "not slow"
+
+test-all: $(READY)  ## the same with the slow tests
+	$(BIN)/python -m pytest
+
+check: $(READY)  ## formatting, lint, types
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+format: $(READY)  ## mend formatting and what lint can mend
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(READY)  ## measure the budgets, write benchmarks/results/
+	$(BIN)/python -m benchmarks
+
+docs: $(READY)  ## build the documentation in site/
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[docs]"
+	$(BIN)/mkdocs build --strict
+
+clean:  ## remove everything that make created
+	rm -rf $(VENV) site build src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,104 @@
+"""Checks of arguments, with one wording: the name, what it must be, what came, the way out."""
+
+import math
+from collections.abc import Sequence
+from numbers import Real
+from typing import TypeVar
+
+import torch
+from torch import Tensor
+
+from regaug.exceptions import ArgumentError, ArgumentTypeError, NonFiniteError
+
+T = TypeVar("T")
+
+
+def check_range(
+    name: str,
+    value: float,
+    low: float = -math.inf,
+    high: float = math.inf,
+    *,
+    open_low: bool = False,
+) -> float:
+    """Return ``value`` as a float if it lies in [low, high] (or in (low, high])."""
+    if type(value) is not float and (isinstance(value, bool) or not isinstance(value, Real)):
+        raise ArgumentTypeError(f"`{name}` must be a number, got {value!r}.")
+    number = float(value)
+    below = number <= low if open_low else number < low
+    if below or number > high or not math.isfinite(number):
+        raise ArgumentError(f"`{name}` must be {_interval(low, high, open_low)}, got {value!r}.")
+    return number
+
+
+def check_integer(
+    name: str, value: int, low: int, high: int | None = None, *, hint: str = ""
+) -> int:
+    """Return ``value`` as an int if it is whole and lies in [low, high]."""
+    try:
+        number = value.__index__()
+    except AttributeError:
+        raise ArgumentTypeError(f"`{name}` must be a whole number, got {value!r}.") from None
+    if isinstance(value, bool):
+        raise ArgumentTypeError(f"`{name}` must be a whole number, got {value!r}.")
+    if number < low or (high is not None and number > high):
+        span = f"at least {low}" if high is None else f"from {low} to {high}"
+        raise ArgumentError(f"`{name}` must be {span}, got {number}.{hint and ' ' + hint}")
+    return number
+
+
+def check_choice(name: str, value: T, choices: Sequence[T]) -> T:
+    """Return ``value`` if it is one of ``choices``."""
+    if value not in choices:
+        listed = ", ".join(repr(choice) for choice in choices)
+        raise ArgumentError(f"`{name}` must be one of {listed}, got {value!r}.")
+    return value
+
+
+def check_floating(name: str, tensor: Tensor) -> None:
+    """Refuse anything that is not a tensor of real floating-point numbers."""
+    if not isinstance(tensor, Tensor):
+        raise ArgumentTypeError(
+            f"`{name}` must be a torch.Tensor, got {type(tensor).__name__}. "
+            f"Convert it with torch.as_tensor({name})."
+        )
+    if not tensor.is_floating_point():
+        raise ArgumentTypeError(
+            f"`{name}` must hold floating-point numbers, got {tensor.dtype}: the new values lie "
+            f"between the old ones. Convert it with {name}.float()."
+        )
+
+
+def check_finite(name: str, tensor: Tensor) -> None:
+    """Refuse NaN and infinity, and say where the first one is."""
+    finite = torch.isfinite(tensor)
+    if not bool(finite.all()):
+        first = tuple((~finite).nonzero()[0].tolist())
+        raise NonFiniteError(
+            f"`{name}` must be finite, got {tensor[first].item()} at index {first} "
+            f"({int((~finite).sum())} of {tensor.numel()} values are NaN or infinite). "
+            f"Remove or impute them first."
+        )
+
+
+def check_batch(x: Tensor, y: Tensor) -> None:
+    """Check the two tensors of a batch: floating point, not empty, equally long."""
+    check_floating("x", x)
+    check_floating("y", y)
+    if x.ndim < 2 or y.ndim < 1 or len(x) != len(y):
+        raise ArgumentError(
+            "`x` and `y` must be (n, *features) and (n,) or (n, *targets) with equal n, "
+            f"got {tuple(x.shape)} and {tuple(y.shape)}."
+        )
+    if x.numel() == 0 or y.numel() == 0:
+        raise ArgumentError(
+            f"`x` and `y` must not be empty, got {tuple(x.shape)} and {tuple(y.shape)}."
+        )
+
+
+def _interval(low: float, high: float, open_low: bool) -> str:
+    if math.isinf(low) and math.isinf(high):
+        return "finite"
+    if math.isinf(high):
+        return f"{'greater than' if open_low else 'at least'} {low:g}"
+    return f"in {'(' if open_low else '['}{low:g}, {high:g}]"

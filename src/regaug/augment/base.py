@@ -1,0 +1,174 @@
+"""What every augmentation shares: when it acts, on what, and where its randomness comes from."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+
+import torch
+from torch import Tensor, nn
+from torch.utils.data import default_collate, get_worker_info
+
+from regaug import _random
+from regaug._checks import check_batch, check_range
+from regaug.exceptions import ArgumentError
+
+if TYPE_CHECKING:
+    from regaug.augment.latent import Tap
+
+Params = TypeVar("Params")
+
+
+class Augmentation(nn.Module, Generic[Params]):
+    """A map from a batch to a batch: ``x, y = augmentation(x, y)``; the identity in ``eval()``.
+
+    A subclass says how to draw parameters and how to apply them; this class decides when to do so.
+    Inputs may have any shape ``(n, *features)``, targets ``(n,)`` or ``(n, *targets)``.
+
+    Args:
+        p: Probability that a batch is touched.
+        append: Return the originals followed by the new samples, instead of the new ones alone.
+        anneal: Fraction of training over which the probability falls linearly from ``p`` to zero;
+            needs :attr:`progress` to be set. None keeps it constant.
+        generator: Source of randomness; one of its own, seeded 0, if None (the global one is never
+            read).
+
+    Attributes:
+        params: What was drawn for the last batch.
+    """
+
+    neutral: Params  # the parameters that leave a batch as it is
+    params: Params
+
+    def __init__(
+        self,
+        *,
+        p: float = 1.0,
+        append: bool = False,
+        anneal: float | None = None,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__()
+        self.p = check_range("p", p, 0.0, 1.0)
+        self.append = bool(append)
+        self.anneal = (
+            None if anneal is None else check_range("anneal", anneal, 0.0, 1.0, open_low=True)
+        )
+        self.generator = _random.make_generator() if generator is None else generator
+        self.params = self.neutral
+        # A tensor, so that a copy of this object in a loader's worker can share it.
+        self._progress = torch.zeros((), dtype=torch.float64)
+
+    @property
+    def progress(self) -> float:
+        """Share of training that is done, in [0, 1]; set it as you go to drive ``anneal``."""
+        return self._progress.item()
+
+    @progress.setter
+    def progress(self, value: float) -> None:
+        self._progress.fill_(check_range("progress", value, 0.0, 1.0))
+
+    @property
+    def probability(self) -> float:
+        """Probability that the next batch is touched."""
+        if self.anneal is None:
+            return self.p
+        return self.p * max(0.0, 1.0 - self.progress / self.anneal)
+
+    def fit(self, x: Tensor, y: Tensor) -> Self:
+        """Learn what the augmentation needs to know of the training rows; most need nothing."""
+        check_batch(x, y)
+        return self
+
+    def draw(self, x: Tensor, y: Tensor) -> Params:
+        """Draw the parameters for one batch."""
+        raise NotImplementedError
+
+    def transform(self, x: Tensor, y: Tensor, params: Params) -> tuple[Tensor, Tensor]:
+        """Apply drawn parameters to a batch; never changes the tensors it is given."""
+        raise NotImplementedError
+
+    def forward(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """Draw, then transform."""
+        check_batch(x, y)
+        if not self.training:
+            return x, y
+        probability = self.probability
+        if probability < 1.0 and _random.uniform(0.0, 1.0, self.generator) >= probability:
+            self.params = self.neutral
+            return x, y
+        params = self.draw(x, y)
+        self.params = self._public(params)
+        if params is self.neutral:
+            return x, y
+        new_x, new_y = self.transform(x, y, params)
+        if self.append:
+            return torch.cat([x, new_x]), torch.cat([y, new_y])
+        return new_x, new_y
+
+    def at(self, model: nn.Module, place: str | Sequence[str]) -> "Tap":
+        """Act on the output of a layer of ``model`` instead of on its inputs.
+
+        Args:
+            model: Any module; it is not edited, and is as before when the ``with`` block ends.
+            place: Name of a layer as in ``model.named_modules()``, or ``"input"``; of several, one
+                is drawn for every forward pass.
+
+        Example:
+            >>> import torch.nn.functional as F
+            >>> from regaug import FOMA
+            >>> net = nn.Sequential(nn.Linear(3, 8), nn.ReLU(), nn.Linear(8, 1))
+            >>> x, y = torch.randn(16, 3), torch.randn(16, 1)
+            >>> with FOMA().at(net, "1") as tap:
+            ...     loss = F.mse_loss(net(x), tap.targets(y))
+            >>> loss.backward()
+        """
+        from regaug.augment.latent import Tap
+
+        return Tap(self, model, place)
+
+    def as_collate_fn(self) -> "CollateAndAugment":
+        """Return a ``collate_fn`` that makes ``(x, y)`` batches and augments them.
+
+        It works in the workers of a ``DataLoader`` too: each has its own stream of draws, derived
+        from this object's generator and from the loader's seed, and follows :attr:`progress`.
+        """
+        self._progress.share_memory_()  # type: ignore[no-untyped-call]
+        return CollateAndAugment(self)
+
+    def get_extra_state(self) -> Tensor:
+        """Put the state of the generator into ``state_dict()``."""
+        return self.generator.get_state()
+
+    def set_extra_state(self, state: Tensor) -> None:
+        """Continue the stream of draws where the saved one stopped."""
+        self.generator.set_state(state.cpu())
+
+    def _public(self, params: Params) -> Params:
+        """Return ``params`` without anything that would keep the batch in memory."""
+        return params
+
+
+class CollateAndAugment:
+    """Collate samples ``(x, y)`` into a batch and augment it."""
+
+    def __init__(self, augmentation: Augmentation[Any]) -> None:
+        self.augmentation = augmentation
+        self._worker_seed: int | None = None
+
+    def __call__(self, samples: list[Any]) -> tuple[Tensor, Tensor]:
+        """Return the augmented batch of ``samples``."""
+        worker = get_worker_info()
+        if worker is not None and worker.seed != self._worker_seed:
+            # Every worker holds a copy of one generator, and a new epoch a copy of the same again.
+            self._worker_seed = worker.seed
+            own_seed = self.augmentation.generator.initial_seed()
+            entropy = _random.numpy_generator(own_seed, worker.seed)
+            self.augmentation.generator.manual_seed(int(entropy.integers(2**62)))
+        batch = default_collate(samples)
+        if not isinstance(batch, list | tuple) or len(batch) != 2:
+            raise ArgumentError(
+                "`samples` must be (x, y) pairs for as_collate_fn(), got samples that collate to "
+                f"{type(batch).__name__}. Write a collate_fn that calls the augmentation instead."
+            )
+        x, y = batch
+        new: tuple[Tensor, Tensor] = self.augmentation(x, y)
+        return new

@@ -1,0 +1,227 @@
+"""FOMA and FOMA_rho: scale the small singular values of a batch."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, Self
+
+import torch
+from torch import Tensor
+
+from regaug import _random
+from regaug._checks import check_choice, check_finite, check_integer, check_range
+from regaug.augment.base import Augmentation
+from regaug.dimension import two_nn
+from regaug.exceptions import ArgumentError, ArgumentTypeError, NotFittedError, TooFewPointsError
+from regaug.functional.foma import Joint, Targets, foma, join
+from regaug.functional.spectral import Gradient, Scale
+
+Weight = Literal["one", "lam", "lam2"]
+_EXPONENTS: dict[Weight, int] = {"one": 0, "lam": 1, "lam2": 2}
+# Above this many training rows TwoNN looks at a random part of them.
+_MOST_POINTS = 20_000
+
+
+@dataclass(frozen=True)
+class FOMAParams:
+    """What FOMA draws for a batch.
+
+    Attributes:
+        lam: Factor of the scaled singular values.
+        k: Number of leading singular values.
+        weight: Multiply the loss by it; 1 unless ``weight`` says otherwise.
+    """
+
+    lam: float
+    k: int
+    weight: float = 1.0
+    # The decomposition that k was read from, so that transform need not repeat it.
+    _known: "_Known | None" = field(default=None, repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class _Known:
+    """A decomposition and the batch it belongs to."""
+
+    x: Tensor
+    y: Tensor
+    versions: tuple[int, int]
+    joint: Joint
+
+    def joint_of(self, x: Tensor, y: Tensor) -> Joint | None:
+        same = self.x is x and self.y is y and self.versions == (_version(x), _version(y))
+        return self.joint if same else None
+
+
+class FOMA(Augmentation[FOMAParams]):
+    r"""First-Order Manifold Augmentation (Kaufman and Azencot, ICML 2024).
+
+    The batch of joint rows :math:`[x_i, y_i]` is a matrix with singular values
+    :math:`s_1 \ge s_2 \ge \dots`. Its leading :math:`k` directions stand for the tangent plane of
+    the data; the others are multiplied by :math:`\lambda \sim \mathrm{Beta}(\alpha, \alpha)`, one
+    draw per batch. ``rho`` gives the paper's FOMA_rho, ``k="two_nn"`` its FOMA.
+
+    Args:
+        alpha: Concentration of the Beta distribution, greater than 0.
+        rho: Share of the sum of singular values that is left as it is, in [0, 1]; sets k for every
+            batch. 0.9 if neither ``rho`` nor ``k`` is given.
+        k: Number of leading directions: an int (clamped to the batch), ``"two_nn"`` for the
+            intrinsic dimension of each batch, or ``"two_nn_data"`` for that of the training set,
+            which :meth:`fit` estimates. A batch in which the dimension cannot be estimated (fewer
+            than three different rows) is left as it is.
+        scale: The directions that are multiplied: ``"trailing"`` (the paper's "small") or
+            ``"leading"`` ("large").
+        targets: ``"joint"`` uses the new targets, as the paper says; ``"keep"`` the original ones,
+            as the authors' released script does.
+        gradient: At a layer, ``"exact"`` differentiates through the directions (paper),
+            ``"frozen"`` treats them as constants (cheaper).
+        weight: What ``params.weight`` is: ``"one"``, ``"lam"`` or ``"lam2"`` for 1,
+            :math:`\lambda` or :math:`\lambda^2` (an ablation of the paper). It is one number for
+            the whole batch, appended originals included.
+        p: Probability that a batch is touched.
+        append: Return the originals followed by the new samples.
+        center: Decompose about the mean of the batch instead of about the origin.
+        anneal: Fraction of training over which the probability falls to zero.
+        lam_range: ``(low, high)``: draw :math:`\lambda` uniformly from it instead; above 1 the
+            small directions grow, the noise-like case of the paper's analysis.
+        generator: Source of randomness; one of its own, seeded 0, if None.
+
+    Example:
+        >>> x, y = torch.randn(32, 5), torch.randn(32)
+        >>> augment = FOMA(alpha=1.0, rho=0.9)
+        >>> new_x, new_y = augment(x, y)
+        >>> new_x.shape, new_y.shape
+        (torch.Size([32, 5]), torch.Size([32]))
+    """
+
+    neutral = FOMAParams(lam=1.0, k=0)
+
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        *,
+        rho: float | None = None,
+        k: int | Literal["two_nn", "two_nn_data"] | None = None,
+        scale: Scale = "trailing",
+        targets: Targets = "joint",
+        gradient: Gradient = "exact",
+        weight: Weight = "one",
+        p: float = 1.0,
+        append: bool = False,
+        center: bool = False,
+        anneal: float | None = None,
+        lam_range: Sequence[float] | None = None,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__(p=p, append=append, anneal=anneal, generator=generator)
+        self.alpha = check_range("alpha", alpha, 0.0, open_low=True)
+        if rho is not None and k is not None:
+            raise ArgumentError(
+                f"`rho` and `k` both choose the cut: give one of them, got rho={rho} and k={k!r}."
+            )
+        if rho is None and k is None:
+            rho = 0.9
+        self.rho = None if rho is None else check_range("rho", rho, 0.0, 1.0)
+        if isinstance(k, str):
+            check_choice("k", k, ("two_nn", "two_nn_data"))
+        elif k is not None:
+            k = check_integer("k", k, 0)
+        self.k = k
+        self.scale: Scale = check_choice("scale", scale, ("trailing", "leading"))
+        self.targets: Targets = check_choice("targets", targets, ("joint", "keep"))
+        self.gradient: Gradient = check_choice("gradient", gradient, ("exact", "frozen"))
+        self.weight: Weight = check_choice("weight", weight, tuple(_EXPONENTS))
+        self.center = bool(center)
+        self.lam_range = None if lam_range is None else _check_lam_range(lam_range)
+        self._fitted_k: Tensor
+        self.register_buffer("_fitted_k", torch.tensor(-1))
+
+    def fit(self, x: Tensor, y: Tensor) -> Self:
+        """Estimate the intrinsic dimension of the joint training rows, for ``k="two_nn_data"``."""
+        super().fit(x, y)
+        if self.k == "two_nn_data":
+            self._fitted_k.fill_(self._dimension(x, y, max_points=_MOST_POINTS))
+        return self
+
+    def draw(self, x: Tensor, y: Tensor) -> FOMAParams:
+        """Draw lam and find the cut of this batch."""
+        known = None
+        if self.rho is not None:
+            joint = join(_rows(x), _rows(y), center=self.center)
+            known = _Known(x, y, (_version(x), _version(y)), joint)
+            k = int(joint.spectrum.rank_at_share(self.rho))
+        elif isinstance(self.k, int):
+            k = self.k
+        elif self.k == "two_nn":
+            try:
+                k = self._dimension(x, y)
+            except TooFewPointsError:
+                return self.neutral
+        else:
+            k = int(self._fitted_k)
+            if k < 0:
+                raise NotFittedError(
+                    "`FOMA(k='two_nn_data')` must see the training rows first: call `.fit(x, y)`."
+                )
+        n = len(x)
+        columns = (x.numel() + y.numel()) // n
+        lam = self._draw_lam()
+        return FOMAParams(lam, min(k, n, columns), lam ** _EXPONENTS[self.weight], known)
+
+    def transform(self, x: Tensor, y: Tensor, params: FOMAParams) -> tuple[Tensor, Tensor]:
+        """Scale the batch's singular values by ``params.lam`` beyond ``params.k``."""
+        if params.lam == 1.0:
+            return x, y
+        rows_x, rows_y = _rows(x), _rows(y)
+        new_x, new_y = foma(
+            rows_x,
+            rows_y,
+            lam=params.lam,
+            k=min(params.k, len(x), rows_x.shape[1] + rows_y.shape[1]),
+            scale=self.scale,
+            targets=self.targets,
+            gradient=self.gradient,
+            center=self.center,
+            joint=params._known.joint_of(x, y) if params._known else None,
+        )
+        return new_x.reshape(x.shape), new_y.reshape(y.shape)
+
+    def extra_repr(self) -> str:
+        """Show the settings that matter most."""
+        cut = f"rho={self.rho}" if self.rho is not None else f"k={self.k!r}"
+        return f"alpha={self.alpha}, {cut}, scale={self.scale!r}, p={self.p}, anneal={self.anneal}"
+
+    def _draw_lam(self) -> float:
+        if self.lam_range is not None:
+            return _random.uniform(*self.lam_range, self.generator)
+        return _random.beta(self.alpha, self.generator)
+
+    def _dimension(self, x: Tensor, y: Tensor, max_points: int | None = None) -> int:
+        """Return TwoNN's estimate for the joint rows, rounded up, less than their columns."""
+        check_finite("x", x)
+        check_finite("y", y)
+        points = torch.cat([_rows(x).detach().double(), _rows(y).detach().double()], dim=1)
+        dimension = two_nn(points, max_points=max_points).dimension
+        return min(math.ceil(dimension), points.shape[1] - 1)
+
+    def _public(self, params: FOMAParams) -> FOMAParams:
+        return replace(params, _known=None) if params._known else params
+
+
+def _rows(tensor: Tensor) -> Tensor:
+    """Return the samples of a batch as rows."""
+    return tensor if tensor.ndim == 2 else tensor.reshape(len(tensor), -1)
+
+
+def _version(tensor: Tensor) -> int:
+    """Return a count that grows when the tensor is changed in place."""
+    return -1 if tensor.is_inference() else tensor._version
+
+
+def _check_lam_range(lam_range: Sequence[float]) -> tuple[float, float]:
+    try:
+        low, high = lam_range
+    except (TypeError, ValueError):
+        raise ArgumentTypeError(f"`lam_range` must be (low, high), got {lam_range!r}.") from None
+    low = check_range("lam_range[0]", low, 0.0)
+    return low, check_range("lam_range[1]", high, low)

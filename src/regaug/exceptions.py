@@ -1,0 +1,33 @@
+"""The errors this library raises; each is also the built-in error a caller would expect."""
+
+
+class RegaugError(Exception):
+    """Base of every error raised on purpose by regaug."""
+
+
+class ArgumentError(RegaugError, ValueError):
+    """An argument has a value that cannot be used."""
+
+
+class ArgumentTypeError(RegaugError, TypeError):
+    """An argument has the wrong type or dtype."""
+
+
+class NonFiniteError(ArgumentError):
+    """A tensor holds NaN or infinity."""
+
+
+class UnknownNameError(RegaugError, LookupError):
+    """A name is not among those that exist."""
+
+
+class NotFittedError(RegaugError, RuntimeError):
+    """Something must be fitted on the training rows first."""
+
+
+class PlaceError(RegaugError, RuntimeError):
+    """An augmentation cannot act at the layer it was asked to act at."""
+
+
+class TooFewPointsError(ArgumentError):
+    """There are too few different points for an estimate."""

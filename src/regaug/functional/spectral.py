@@ -1,0 +1,360 @@
+r"""Scale one side of a matrix's singular values, fast and with a gradient that stays finite.
+
+The textbook way decomposes ``a = U diag(s) V^T`` and multiplies three matrices back together. Only
+the projector on the leading singular directions is needed, and the eigenvectors of the smaller
+Gram matrix give it: one symmetric eigenproblem of the smaller side and two matrix products.
+
+The gradient of that projector has the factors ``1 / (w_i - w_j)``, with ``w`` the eigenvalues, for
+pairs *across the cut* only. Equal or zero singular values on one side of it, which make the
+gradient of an SVD NaN, never enter.
+"""
+
+import math
+from bisect import bisect_right
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from regaug._checks import check_choice, check_finite, check_floating, check_integer, check_range
+from regaug.exceptions import ArgumentError, ArgumentTypeError, RegaugError
+
+Scale = Literal["trailing", "leading"]
+Gradient = Literal["exact", "frozen"]
+Factor = float | Tensor
+
+# A gap (w_i - w_j) below this share of w_i has no usable derivative, so 1 / (w_i - w_j) is bounded
+# there. Well-posed cuts (s_k - s_{k+1} at least 1e-3 s_k) are wider by far and are not touched.
+_NARROWEST_GAP = 1e-5
+_ROUNDING = torch.finfo(torch.float64).eps
+_TINY = torch.finfo(torch.float64).tiny
+# A matrix whose largest eigenvalue lies outside this range is first divided by its largest entry.
+_SMALLEST, _LARGEST = 1e-30, 1e30
+# Estimated relative error of a float64 result above which the Gram way gives way to an SVD.
+_FLOAT64_ERROR = 2e-11
+
+
+@dataclass(slots=True)
+class Spectrum:
+    """Eigenvalues and eigenvectors of the smaller Gram matrix of ``a``, in float64.
+
+    Attributes:
+        values: Squared singular values of ``a / scale`` in ascending order, ``(..., m)``.
+        vectors: Their directions as columns, ``(..., m, m)``; left singular vectors when ``a``
+            has fewer rows than columns, right ones otherwise.
+        levels: ``values`` as a list, for one matrix only: Python reads it faster than a tensor.
+        scale: What ``a`` was divided by, ``(..., 1, 1)``; None when it was used as it is.
+    """
+
+    values: Tensor
+    vectors: Tensor
+    levels: list[float] | None
+    scale: Tensor | None = None
+
+    def rank_at_share(self, rho: float | Tensor) -> int | Tensor:
+        """Return :func:`rank_at_share` of the singular values of ``a``."""
+        if self.levels is None or isinstance(rho, Tensor):
+            singular_values = self.values.clamp(min=0.0).sqrt()  # rounding can leave -1e-17
+            return rank_at_share(singular_values.flip(-1), rho)
+        sums = list(accumulate(math.sqrt(max(level, 0.0)) for level in reversed(self.levels)))
+        return bisect_right(sums, rho * sums[-1])
+
+
+def decompose(a: Tensor) -> Spectrum:
+    """Find the singular values and the smaller side's singular vectors of ``a``.
+
+    The Gram matrix squares the condition number, so it is accumulated in float64. No gradient is
+    recorded: :func:`scale_singular_values` has its own.
+
+    Args:
+        a: Matrices of shape ``(..., n, r)``.
+    """
+    rows = a.detach().double()
+    try:
+        values, vectors = torch.linalg.eigh(_cross_gram(rows, rows))
+        if values.ndim == 1:
+            levels = values.tolist()
+            smallest = largest = levels[-1]
+        else:
+            levels = None
+            smallest, largest = (bound.item() for bound in values[..., -1].aminmax())
+        if smallest > _SMALLEST and largest < _LARGEST:
+            return Spectrum(values, vectors, levels)
+    except torch.linalg.LinAlgError:  # type: ignore[attr-defined]  # one answer to NaN and infinity
+        pass
+
+    check_finite("a", a)
+    scale = rows.abs().amax((-2, -1), keepdim=True)
+    scale = scale.where(scale > 0, 1.0)
+    rows = rows / scale
+    values, vectors = torch.linalg.eigh(_cross_gram(rows, rows))
+    return Spectrum(values, vectors, values.tolist() if values.ndim == 1 else None, scale)
+
+
+def scale_singular_values(
+    a: Tensor,
+    *,
+    lam: float | Tensor,
+    k: int | Tensor,
+    scale: Scale = "trailing",
+    gradient: Gradient = "exact",
+    spectrum: Spectrum | None = None,
+) -> Tensor:
+    r"""Multiply the singular values on one side of a cut by ``lam``.
+
+    With :math:`A = U \,\mathrm{diag}(s)\, V^T` the result is
+    :math:`U \,\mathrm{diag}(s_1, \dots, s_k, \lambda s_{k+1}, \dots)\, V^T` for
+    ``scale="trailing"``; ``"leading"`` multiplies the first ``k`` values instead. The gradient with
+    respect to ``a`` is finite for every finite ``a``; ``lam`` and ``k`` are constants to it. Many
+    matrices go in as one stack (this takes the place of ``torch.func.vmap``).
+
+    Args:
+        a: Matrices of shape ``(..., n, r)``: float16, bfloat16, float32 or float64.
+        lam: Factor, at least 0; a number or a tensor of the leading shape ``(...)``.
+        k: Size of the leading group, from 0 to min(n, r); an int or an integer tensor ``(...)``.
+        scale: The group that is multiplied: ``"trailing"`` or ``"leading"``.
+        gradient: ``"exact"`` differentiates through the singular directions, ``"frozen"`` treats
+            them as constants, which is cheaper.
+        spectrum: ``decompose(a)``, when the caller has it already.
+
+    Returns:
+        A tensor of the shape, dtype and device of ``a``.
+
+    Example:
+        >>> a = torch.tensor([[2.0, 0.0], [0.0, 1.0]])
+        >>> scale_singular_values(a, lam=0.5, k=1)
+        tensor([[2.0000, 0.0000],
+                [0.0000, 0.5000]])
+        >>> stack = torch.stack([a, a])  # many matrices, each with its own factor and cut
+        >>> scale_singular_values(stack, lam=torch.tensor([0.5, 0.0]), k=torch.tensor([1, 0]))[1]
+        tensor([[0., 0.],
+                [0., 0.]])
+    """
+    check_floating("a", a)
+    if a.ndim < 2 or a.numel() == 0:
+        raise ArgumentError(
+            f"`a` must be (..., n, r) with at least one row and one column, got {tuple(a.shape)}."
+        )
+    check_choice("scale", scale, ("trailing", "leading"))
+    check_choice("gradient", gradient, ("exact", "frozen"))
+    *leading_shape, n, r = a.shape
+    if isinstance(lam, Tensor):
+        lam = _check_per_matrix("lam", lam, leading_shape, low=0.0)
+    else:
+        lam = check_range("lam", lam, 0.0)
+    if isinstance(k, Tensor):
+        k = _check_per_matrix("k", k, leading_shape, low=0, high=min(n, r))
+    else:
+        k = check_integer("k", k, 0, min(n, r))
+
+    spectrum = decompose(a) if spectrum is None else spectrum
+    if a.dtype == torch.float64 and not _is_resolved(spectrum, k):
+        spectrum = _decompose_by_svd(a, spectrum.scale)
+    if spectrum.scale is None:
+        return _rescale(a, spectrum, lam, k, scale, gradient)
+    # Extreme magnitudes: work at order one, in float64 so that the scale itself always fits.
+    new = _rescale(a / spectrum.scale, spectrum, lam, k, scale, gradient) * spectrum.scale
+    return cast(new, a.dtype)
+
+
+def rank_at_share(singular_values: Tensor, rho: float | Tensor) -> Tensor:
+    r"""Count the leading singular values that together make up at most the share ``rho``.
+
+    The share is that of the values themselves, not of their squares: the largest ``k`` with
+    :math:`s_1 + \dots + s_k \le \rho \sum_j s_j`. It may be 0 and it may be all of them.
+
+    Args:
+        singular_values: Non-negative values in descending order, ``(..., m)``.
+        rho: Share in [0, 1]; a number or a tensor of the leading shape ``(...)``.
+
+    Returns:
+        An int64 tensor of shape ``(...)``.
+
+    Example:
+        >>> rank_at_share(torch.tensor([6.0, 3.0, 1.0]), 0.9)
+        tensor(2)
+    """
+    check_floating("singular_values", singular_values)
+    if isinstance(rho, Tensor):
+        rho = _check_per_matrix("rho", rho, singular_values.shape[:-1], low=0.0, high=1.0)[
+            ..., None
+        ]
+    else:
+        rho = check_range("rho", rho, 0.0, 1.0)
+    cumulative = singular_values.double().cumsum(-1)
+    # The last sum is the total: comparing with it, rather than dividing, makes rho = 1 exact.
+    return (cumulative <= rho * cumulative[..., -1:]).sum(-1)
+
+
+def cast(new: Tensor, dtype: torch.dtype) -> Tensor:
+    """Return ``new`` in ``dtype``; a row can grow past the range of float16, so stop at its end."""
+    if new.dtype == dtype:
+        return new
+    limit = torch.finfo(dtype).max
+    return new.clamp(-limit, limit).to(dtype)
+
+
+def _rescale(
+    a: Tensor,
+    spectrum: Spectrum,
+    lam: float | Tensor,
+    k: int | Tensor,
+    scale: Scale,
+    gradient: Gradient,
+) -> Tensor:
+    """Multiply the directions of ``a`` on one side of the cut by ``lam``, in at least float32."""
+    rows = a if a.dtype in (torch.float32, torch.float64) else a.float()
+    if isinstance(lam, Tensor):
+        lam = lam.to(rows)[..., None, None]
+    inside, outside = (1.0, lam) if scale == "trailing" else (lam, 1.0)
+    vectors = spectrum.vectors.float() if rows.dtype == torch.float32 else spectrum.vectors
+    leading, trailing = _cut(vectors, k)
+    with _no_autocast(a):
+        if gradient == "exact" and rows.requires_grad and torch.is_grad_enabled():
+            arguments = rows, leading, trailing, inside, outside, spectrum, k
+            new: Tensor = _ExactCombination.apply(*arguments)  # type: ignore[no-untyped-call]
+        else:
+            new = _combine(rows, leading, trailing, inside, outside)
+    return cast(new, a.dtype)
+
+
+def _combine(
+    a: Tensor, leading: Tensor, trailing: Tensor, inside: Factor, outside: Factor
+) -> Tensor:
+    """Multiply what lies in the span of ``leading`` by one factor, the rest by another."""
+    basis = leading
+    if leading.shape[-1] > trailing.shape[-1]:  # the narrower side is less work
+        basis, inside, outside = trailing, outside, inside
+    left, right = (basis, basis.mT @ a) if _is_wide(a) else (a @ basis, basis.mT)
+    if a.ndim == 2 and isinstance(inside, float) and isinstance(outside, float):
+        return torch.addmm(a, left, right, beta=outside, alpha=inside - outside)
+    return outside * a + (inside - outside) * (left @ right)
+
+
+class _ExactCombination(torch.autograd.Function):
+    """:func:`_combine`; the gradient includes how the directions depend on ``a``."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        a: Tensor,
+        leading: Tensor,
+        trailing: Tensor,
+        inside: Factor,
+        outside: Factor,
+        spectrum: Spectrum,
+        k: int | Tensor,
+    ) -> Tensor:
+        ctx.save_for_backward(a, leading, trailing)
+        ctx.inside, ctx.outside, ctx.spectrum, ctx.k = inside, outside, spectrum, k
+        return _combine(a, leading, trailing, inside, outside)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        if torch.is_grad_enabled():
+            raise RegaugError(
+                "The exact gradient of scale_singular_values has no derivative of its own, so "
+                "`create_graph=True` cannot be used. Use gradient='frozen', which can."
+            )
+        a, leading, trailing = ctx.saved_tensors
+        with _no_autocast(grad):
+            inner = _cross_gram(grad, a)
+            inner = leading.mT @ (inner + inner.mT) @ trailing
+            inner = leading @ inner.div_(_bounded_gaps(ctx.spectrum, ctx.k)) @ trailing.mT
+            through_gram = inner + inner.mT
+            left, right = (through_gram, a) if _is_wide(a) else (a, through_gram)
+            contrast = ctx.inside - ctx.outside
+            result = _combine(grad, leading, trailing, ctx.inside, ctx.outside)
+            if a.ndim == 2 and not isinstance(contrast, Tensor):
+                result.addmm_(left, right, alpha=contrast)
+            else:
+                result += contrast * (left @ right)
+        return result, None, None, None, None, None, None
+
+
+def _cut(columns: Tensor, k: int | Tensor) -> tuple[Tensor, Tensor]:
+    """Return the ``k`` leading (last) ones of the ascending columns, and the others.
+
+    A cut per matrix cannot be a slice: there both results keep every column and have zeros in
+    those that are not theirs.
+    """
+    rank = columns.shape[-1]
+    if isinstance(k, int):
+        trailing, leading = columns.split_with_sizes((rank - k, k), -1)
+        return leading, trailing
+    is_leading = torch.arange(rank, device=columns.device) >= rank - k[..., None]
+    is_leading = is_leading[..., None, :]
+    return columns * is_leading, columns * ~is_leading
+
+
+def _bounded_gaps(spectrum: Spectrum, k: int | Tensor) -> Tensor:
+    """Return w_i - w_j for the pairs across the cut, at least the narrowest usable gap."""
+    values, levels = spectrum.values, spectrum.levels
+    rank = values.shape[-1]
+    if isinstance(k, int) and levels is not None:
+        edge = levels[rank - k] if k else 0.0
+        narrowest = _NARROWEST_GAP * edge + _ROUNDING * rank * levels[-1] + _TINY
+        low, high = values.split_with_sizes((rank - k, k), -1)
+        gaps = high.unsqueeze(-1) - low
+        is_narrow = 0 < k < rank and levels[rank - k] - levels[rank - k - 1] < narrowest
+        return gaps.clamp_(min=narrowest) if is_narrow else gaps
+    k = torch.as_tensor(k, device=values.device).expand(values.shape[:-1])[..., None]
+    edges = values.gather(-1, (rank - k).clamp(max=rank - 1))
+    bounds = _NARROWEST_GAP * edges + _ROUNDING * rank * values[..., -1:] + _TINY
+    return torch.maximum(values[..., :, None] - values[..., None, :], bounds[..., None])
+
+
+def _is_resolved(spectrum: Spectrum, k: int | Tensor) -> bool:
+    """Tell whether the Gram matrix separates both sides of every cut well enough for float64."""
+    values = spectrum.values.clamp(min=0.0)
+    rank = values.shape[-1]
+    k = torch.as_tensor(k, device=values.device).expand(values.shape[:-1])[..., None]
+    is_cut = (k > 0) & (k < rank)
+    above = values.gather(-1, (rank - k).clamp(max=rank - 1))
+    below = values.gather(-1, (rank - k - 1).clamp(min=0))
+    error = _ROUNDING * (values[..., -1:] * above).sqrt()
+    return bool((~is_cut | (error <= _FLOAT64_ERROR * (above - below))).all())
+
+
+def _decompose_by_svd(a: Tensor, scale: Tensor | None) -> Spectrum:
+    """Like :func:`decompose`, slower, without squaring the condition number."""
+    rows = a.detach() if scale is None else a.detach() / scale
+    left, s, right = torch.linalg.svd(rows, full_matrices=False)
+    vectors = left if _is_wide(a) else right.mT
+    values = s.square().flip(-1)
+    return Spectrum(values, vectors.flip(-1), values.tolist() if values.ndim == 1 else None, scale)
+
+
+def _is_wide(a: Tensor) -> bool:
+    return bool(a.shape[-2] < a.shape[-1])
+
+
+def _cross_gram(a: Tensor, b: Tensor) -> Tensor:
+    """Return ``a b^T`` for wide matrices and ``b^T a`` for tall ones."""
+    return a @ b.mT if _is_wide(a) else b.mT @ a
+
+
+def _no_autocast(a: Tensor) -> AbstractContextManager[Any]:
+    """Keep autocast from lowering the precision of the matrix products."""
+    kind = "cpu" if a.is_cpu else a.device.type  # asking for the device's name is slow
+    return torch.autocast(kind, enabled=False) if torch.is_autocast_enabled(kind) else nullcontext()
+
+
+def _check_per_matrix(
+    name: str, value: Tensor, shape: list[int] | torch.Size, *, low: float, high: float = math.inf
+) -> Tensor:
+    """Check a parameter that is given per matrix; it is a constant, so drop its history."""
+    if value.ndim and list(value.shape) != list(shape):
+        raise ArgumentError(
+            f"`{name}` must be a number or a tensor of the leading shape {tuple(shape)}, "
+            f"got shape {tuple(value.shape)}."
+        )
+    if name == "k" and (value.is_floating_point() or value.dtype == torch.bool):
+        raise ArgumentTypeError(f"`{name}` must hold whole numbers, got {value.dtype}.")
+    if not bool(((value >= low) & (value <= high) & value.isfinite()).all()):
+        span = f"at least {low:g}" if math.isinf(high) else f"from {low:g} to {high:g}"
+        raise ArgumentError(f"`{name}` must be finite and {span}, got {value.tolist()}.")
+    return value.detach()

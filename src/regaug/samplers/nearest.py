@@ -1,0 +1,68 @@
+"""Batches of samples whose targets lie close together."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regaug.samplers.base import BatchSampler, Indices, group_by_key
+
+
+class NearestBatchSampler(BatchSampler):
+    """Batches of samples whose targets lie close together (the paper's "close").
+
+    Each batch is a random unused sample and its nearest unused samples, by the Euclidean distance
+    between targets; the batches come in random order. With one target an epoch takes time
+    proportional to n and memory for a few lists; with several, a row of distances is computed for
+    every batch.
+
+    Example:
+        >>> import torch
+        >>> batches = list(NearestBatchSampler(torch.tensor([0.0, 9.0, 0.1, 9.1]), 2))
+        >>> sorted(sorted(batch) for batch in batches)
+        [[0, 2], [1, 3]]
+    """
+
+    def _order(self, rng: np.random.Generator) -> Indices:
+        return self._along_a_line(rng) if self.y.shape[1] == 1 else self._in_space(rng)
+
+    def _along_a_line(self, rng: np.random.Generator) -> Indices:
+        # Shuffling before the stable sort puts equal targets in random order.
+        shuffled = rng.permutation(len(self.y))
+        indices = shuffled[np.argsort(self.y[shuffled, 0], kind="stable")]
+        return indices[_nearest_along_a_line(self.y[indices, 0], self.batch_size, rng)]
+
+    def _in_space(self, rng: np.random.Generator) -> Indices:
+        return group_by_key(self.y, self.batch_size, rng, key=lambda distance: distance)
+
+
+def _nearest_along_a_line(
+    values: NDArray[np.float64], batch_size: int, rng: np.random.Generator
+) -> Indices:
+    """Order the positions of ascending values so that runs of ``batch_size`` are nearest batches.
+
+    The unused positions form a linked list. A batch is a run of it around its anchor, so taking it
+    out needs two assignments, however long it is.
+    """
+    n = len(values)
+    # One sentinel on each side, infinitely far away; position p of the list is value p - 1.
+    level = [-np.inf, *values.tolist(), np.inf]
+    before, after = list(range(-1, n + 1)), list(range(1, n + 3))
+    unused = bytearray(b"\x01") * (n + 2)
+    order: list[int] = []
+    for anchor in (rng.permutation(n) + 1).tolist():
+        if not unused[anchor]:
+            continue
+        here = level[anchor]
+        left, right = before[anchor], after[anchor]
+        unused[anchor] = 0
+        order.append(anchor)
+        for _ in range(min(batch_size - 1, n - len(order))):
+            if here - level[left] <= level[right] - here:
+                unused[left] = 0
+                order.append(left)
+                left = before[left]
+            else:
+                unused[right] = 0
+                order.append(right)
+                right = after[right]
+        after[left], before[right] = right, left
+    return np.array(order, dtype=np.int64) - 1
