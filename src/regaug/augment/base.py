@@ -1,6 +1,7 @@
 """What every augmentation shares: when it acts, on what, and where its randomness comes from."""
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 import torch
@@ -86,21 +87,32 @@ class Augmentation(nn.Module, Generic[Params]):
         """Apply drawn parameters to a batch; never changes the tensors it is given."""
         raise NotImplementedError
 
+    def originals(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the part of a batch that plain training would see; all of it for most."""
+        return x, y
+
+    def observing(self, x: Any, y: Tensor) -> AbstractContextManager[None]:
+        """Let the augmentation know what a model is given, while its layers run; most need not.
+
+        At a layer :meth:`draw` sees the layer's output. What it needs of the model's inputs is
+        noted here. ``x`` is the model's first positional argument, None if it has none.
+        """
+        return nullcontext()
+
     def forward(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         """Draw, then transform."""
         check_batch(x, y)
         if not self.training:
             return x, y
         probability = self.probability
-        if probability < 1.0 and _random.uniform(0.0, 1.0, self.generator) >= probability:
-            self.params = self.neutral
-            return x, y
-        params = self.draw(x, y)
+        is_touched = probability >= 1.0 or _random.uniform(0.0, 1.0, self.generator) < probability
+        params = self.draw(x, y) if is_touched else self.neutral
         self.params = self._public(params)
         if params is self.neutral:
-            return x, y
+            return self.originals(x, y)
         new_x, new_y = self.transform(x, y, params)
         if self.append:
+            x, y = self.originals(x, y)
             return torch.cat([x, new_x]), torch.cat([y, new_y])
         return new_x, new_y
 

@@ -140,7 +140,7 @@ class FOMA(Augmentation[FOMAParams]):
         """Estimate the intrinsic dimension of the joint training rows, for ``k="two_nn_data"``."""
         super().fit(x, y)
         if self.k == "two_nn_data":
-            self._fitted_k.fill_(self._dimension(x, y, max_points=_MOST_POINTS))
+            self._fitted_k.fill_(joint_dimension(x, y, max_points=_MOST_POINTS))
         return self
 
     def draw(self, x: Tensor, y: Tensor) -> FOMAParams:
@@ -154,7 +154,7 @@ class FOMA(Augmentation[FOMAParams]):
             k = self.k
         elif self.k == "two_nn":
             try:
-                k = self._dimension(x, y)
+                k = joint_dimension(x, y)
             except TooFewPointsError:
                 return self.neutral
         else:
@@ -196,16 +196,18 @@ class FOMA(Augmentation[FOMAParams]):
             return _random.uniform(*self.lam_range, self.generator)
         return _random.beta(self.alpha, self.generator)
 
-    def _dimension(self, x: Tensor, y: Tensor, max_points: int | None = None) -> int:
-        """Return TwoNN's estimate for the joint rows, rounded up, less than their columns."""
-        check_finite("x", x)
-        check_finite("y", y)
-        points = torch.cat([_rows(x).detach().double(), _rows(y).detach().double()], dim=1)
-        dimension = two_nn(points, max_points=max_points).dimension
-        return min(math.ceil(dimension), points.shape[1] - 1)
-
     def _public(self, params: FOMAParams) -> FOMAParams:
         return replace(params, _known=None) if params._known else params
+
+
+def joint_dimension(x: Tensor, y: Tensor, max_points: int | None = None) -> int:
+    """Return TwoNN's estimate for the joint rows, rounded up, less than their columns."""
+    check_finite("x", x)
+    check_finite("y", y)
+    points = torch.cat([_rows(x).detach().double(), _rows(y).detach().double()], dim=1)
+    most = points.shape[1] - 1
+    # On a regular grid the estimate is infinite.
+    return math.ceil(min(two_nn(points, max_points=max_points).dimension, most))
 
 
 def _rows(tensor: Tensor) -> Tensor:

@@ -136,7 +136,8 @@ class Tap:
 
         handle = module.register_forward_hook(hook)
         try:
-            output = self._forward(*args, **kwargs)
+            with self._augmentation.observing(args[0] if args else None, y):
+                output = self._forward(*args, **kwargs)
         finally:
             handle.remove()
         if not new_targets:

@@ -1,0 +1,1 @@
+"""Budgets: how much faster than the textbook way, measured side by side in one run."""

@@ -1,0 +1,21 @@
+"""What all tests share: Hypothesis settings and the folder of real data."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+# Torch's first call is slow, and a shared machine has slow moments.
+settings.register_profile("default", deadline=None, max_examples=50, derandomize=True)
+settings.load_profile("default")
+
+
+@pytest.fixture(scope="session")
+def real_data() -> Path:
+    """The folder with the real data files: REGAUG_DATA, or ../shared/data beside the project."""
+    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
+    folder = Path(os.environ.get("REGAUG_DATA", beside))
+    if not folder.is_dir():
+        pytest.skip(f"needs the real data files: set REGAUG_DATA, or put them in {beside}")
+    return folder

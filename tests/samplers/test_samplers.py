@@ -1,0 +1,241 @@
+"""What every sampler keeps to, and what each of them means by a batch."""
+
+import multiprocessing
+import tracemalloc
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch.utils.data import DataLoader, TensorDataset
+
+from regaug import NearestBatchSampler, RandomBatchSampler, WeightedBatchSampler
+from regaug.exceptions import ArgumentError, ArgumentTypeError, NonFiniteError
+
+SAMPLERS = [RandomBatchSampler, NearestBatchSampler, WeightedBatchSampler]
+
+
+def make_targets(n, targets=1, seed=0, levels=None):
+    generator = torch.Generator().manual_seed(seed)
+    y = torch.randn(n, targets, generator=generator)
+    y = y.mul(levels).round() if levels else y
+    return y[:, 0] if targets == 1 else y
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+@given(
+    n=st.integers(1, 60),
+    batch_size=st.integers(1, 20),
+    targets=st.sampled_from([1, 2, 5]),
+    levels=st.sampled_from([None, 1]),
+    drop_last=st.booleans(),
+    seed=st.integers(0, 99),
+)
+def test_every_index_is_used_once_in_batches_of_the_right_size(
+    sampler, n, batch_size, targets, levels, drop_last, seed
+):
+    batch_size = min(batch_size, n)
+    y = make_targets(n, targets, seed, levels)
+    sampler = sampler(y, batch_size, seed=seed, drop_last=drop_last)
+    batches = list(sampler)
+    assert len(batches) == len(sampler) == (n // batch_size if drop_last else -(-n // batch_size))
+    used = [index for batch in batches for index in batch]
+    assert len(used) == len(set(used))
+    assert set(used) <= set(range(n))
+    if not drop_last:
+        assert len(used) == n
+    sizes = sorted(map(len, batches))
+    assert all(size == batch_size for size in sizes[1:])
+    assert sizes[0] == batch_size or (not drop_last and sizes[0] == n % batch_size)
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+@pytest.mark.parametrize("targets", [1, 3])
+def test_seed_and_epoch_decide(sampler, targets):
+    y = make_targets(50, targets)
+    first, same, other = sampler(y, 8, seed=1), sampler(y, 8, seed=1), sampler(y, 8, seed=2)
+    torch.manual_seed(5)
+    np.random.seed(5)  # noqa: NPY002 (the global generator must not matter)
+    assert list(first) == list(same)
+    assert list(first) == list(first)
+    assert list(first) != list(other)
+    first.set_epoch(1)
+    assert list(first) != list(same)
+    same.set_epoch(1)
+    assert list(first) == list(same)
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+@pytest.mark.parametrize("world_size", [2, 3])
+@pytest.mark.parametrize("n", [96, 101])
+def test_ranks_have_disjoint_shares_of_equal_length(sampler, world_size, n):
+    y = make_targets(n)
+    whole = {tuple(batch) for batch in sampler(y, 8)}
+    shares = []
+    for rank in range(world_size):
+        mine = sampler(y, 8, rank=rank, world_size=world_size)
+        shares.append([tuple(batch) for batch in mine])
+        assert len(shares[-1]) == len(mine) == len(whole) // world_size
+    batches = [batch for share in shares for batch in share]
+    assert len(set(batches)) == len(batches)
+    assert set(batches) <= whole
+    used = [index for batch in batches for index in batch]
+    assert len(used) == len(set(used))
+
+
+def _worker(rank, world_size, store, queue):
+    sampler = NearestBatchSampler(make_targets(96), 8)  # made before the process group is
+    torch.distributed.init_process_group(
+        "gloo", init_method=f"file://{store}", rank=rank, world_size=world_size
+    )
+    queue.put((rank, list(sampler)))
+    torch.distributed.barrier()
+    torch.distributed.destroy_process_group()
+
+
+@pytest.mark.parametrize("world_size", [2, 3])
+def test_the_process_group_is_asked_for_rank_and_world_size(tmp_path, world_size):
+    context = multiprocessing.get_context("spawn")
+    queue = context.Queue()
+    arguments = [(rank, world_size, tmp_path / "store", queue) for rank in range(world_size)]
+    processes = [context.Process(target=_worker, args=each) for each in arguments]
+    for process in processes:
+        process.start()
+    shares = dict(queue.get(timeout=120) for _ in processes)
+    for process in processes:
+        process.join()
+        assert process.exitcode == 0
+    for rank in range(world_size):
+        expected = NearestBatchSampler(make_targets(96), 8, rank=rank, world_size=world_size)
+        assert shares[rank] == list(expected)
+
+
+def brute_force_is_nearest(y, batches, batch_size):
+    """Check the batches in an order in which they can have been made.
+
+    A batch made earlier saw more unused samples. So, going back from the end, each batch has an
+    anchor among its members such that no sample in a later batch is closer than its farthest.
+    """
+    y = y.reshape(len(y), -1).double()
+    distance = torch.cdist(y, y, compute_mode="donot_use_mm_for_euclid_dist")
+    later: list[int] = []
+    for batch in reversed(batches):
+        if later:
+            inside = distance[batch][:, batch].max(dim=1).values
+            outside = distance[batch][:, later].min(dim=1).values
+            assert (inside <= outside + 1e-12).any(), (batch, later)
+        later += batch
+
+
+@pytest.mark.parametrize("targets", [1, 2, 4])
+@pytest.mark.parametrize("levels", [None, 2])
+@pytest.mark.parametrize("seed", range(5))
+def test_nearest_batches_are_truly_nearest(targets, levels, seed):
+    y = make_targets(70, targets, seed, levels)
+    sampler = NearestBatchSampler(y, 8, seed=seed)
+    order = sampler._order(np.random.default_rng(seed)).tolist()
+    batches = [order[i : i + 8] for i in range(0, len(order), 8)]
+    brute_force_is_nearest(y, batches, 8)
+
+
+def test_nearest_batches_follow_the_anchor_exactly():
+    # Small enough to redo by hand: the anchor of a batch comes first in the order.
+    y = make_targets(40, seed=3)
+    sampler = NearestBatchSampler(y, 5)
+    order = sampler._order(np.random.default_rng(0)).tolist()
+    unused = set(range(40))
+    for start in range(0, 40, 5):
+        batch = order[start : start + 5]
+        nearest = sorted(unused, key=lambda i: abs(y[i] - y[batch[0]]).item())[:5]
+        assert set(batch) == set(nearest)
+        unused -= set(batch)
+
+
+def test_equal_targets_are_shuffled_too():
+    sampler = NearestBatchSampler(torch.zeros(64), 8)
+    first = {frozenset(batch) for batch in sampler}
+    sampler.set_epoch(1)
+    assert first != {frozenset(batch) for batch in sampler}
+
+
+def test_batches_come_in_random_order():
+    # The batches made last are left-overs from everywhere; they must not come last in each epoch.
+    y = make_targets(512)
+    spreads = torch.zeros(64)
+    for epoch in range(20):
+        sampler = NearestBatchSampler(y, 8, seed=epoch)
+        spreads += torch.tensor([y[batch].max() - y[batch].min() for batch in sampler])
+    assert spreads[:32].sum() == pytest.approx(spreads[32:].sum().item(), rel=0.25)
+
+
+def test_weighted_partners_are_drawn_by_one_over_distance():
+    y = torch.tensor([0.0, 1.0, 2.0, 4.0, 8.0])
+    counts = torch.zeros(5)
+    for seed in range(4000):
+        order = WeightedBatchSampler(y, 2)._order(np.random.default_rng(seed))
+        pair = set(order[:2].tolist())
+        anchor = np.random.default_rng(seed).permutation(5)[0]
+        if anchor == 0:
+            counts[(pair - {0}).pop()] += 1
+    weights = torch.tensor([0.0, 1.0, 0.5, 0.25, 0.125])
+    expected = weights / weights.sum()
+    found = counts / counts.sum()
+    spread = (expected * (1 - expected) / counts.sum()).sqrt()
+    assert ((found - expected).abs() <= 4 * spread + 1e-9).all()
+
+
+def test_a_million_samples_take_time_and_memory_in_proportion():
+    y = make_targets(1_000_000)
+    tracemalloc.start()
+    sampler = NearestBatchSampler(y, 32)
+    batches = iter(sampler)
+    assert len(next(batches)) == 32
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 300e6
+    assert len(sampler) == 31250
+
+
+def test_a_loader_takes_them(request):
+    x, y = torch.randn(50, 3), make_targets(50)
+    loader = DataLoader(TensorDataset(x, y), batch_sampler=NearestBatchSampler(y, 8))
+    assert sum(len(batch[1]) for batch in loader) == 50
+
+
+def test_lightning_finds_set_epoch():
+    sampler = RandomBatchSampler(make_targets(10), 2)
+    assert sampler.sampler is sampler
+    sampler.sampler.set_epoch(3)
+    assert sampler.epoch == 3
+
+
+@pytest.mark.parametrize(
+    "y", [np.arange(6.0), [0.0, 1, 2, 3, 4, 5], torch.arange(6), np.ones((6, 2))]
+)
+def test_arrays_lists_and_integers_are_targets_too(y):
+    assert sum(map(len, NearestBatchSampler(y, 2))) == 6
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_bad_arguments_are_named(sampler):
+    y = make_targets(10)
+    for batch_size in (0, -1, 11):
+        with pytest.raises(
+            ArgumentError, match=rf"`batch_size` must be from 1 to 10, got {batch_size}"
+        ):
+            sampler(y, batch_size)
+    with pytest.raises(ArgumentTypeError, match="`batch_size` must be a whole number"):
+        sampler(y, 2.5)
+    with pytest.raises(NonFiniteError, match="`y` must be finite, got nan"):
+        sampler(y * torch.nan, 2)
+    with pytest.raises(ArgumentError, match="`y` must be .* not empty"):
+        sampler(y[:0], 2)
+    with pytest.raises(ArgumentError, match="`seed` must be at least 0, got -1"):
+        sampler(y, 2, seed=-1)
+    with pytest.raises(ArgumentError, match="`rank` must be from 0 to 1, got 2"):
+        sampler(y, 2, rank=2, world_size=2)
+    with pytest.raises(ArgumentError, match="`rank` and `world_size` go together"):
+        sampler(y, 2, rank=1)
+    with pytest.raises(ArgumentError, match="leave a batch for each of 3 processes"):
+        len(sampler(y, 5, rank=0, world_size=3))

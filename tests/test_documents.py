@@ -1,0 +1,31 @@
+"""The README's code and every example run as they are written."""
+
+import re
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+
+PROJECT = Path(__file__).resolve().parents[1]
+DOCUMENTS = [PROJECT / "README.md", *sorted((PROJECT / "docs").glob("*.md"))]
+EXAMPLES = sorted((PROJECT / "examples").glob("*.py"))
+ARGUMENTS = {"diabetes.py": ["2"]}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_code_in_documents_runs(document, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for code in re.findall(
+        r"^```python\n(.*?)^```", document.read_text(), re.DOTALL | re.MULTILINE
+    ):
+        exec(compile(code, str(document), "exec"), names)
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
+def test_examples_run(example, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [str(example), *ARGUMENTS.get(example.name, [])])
+    runpy.run_path(str(example), run_name="__main__")
+    assert capsys.readouterr().out
