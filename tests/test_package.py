@@ -8,6 +8,15 @@ from pathlib import Path
 import regaug
 
 PUBLIC = {
+    "ADA",
+    "CEMS",
+    "CMixup",
+    "Compose",
+    "GaussianNoise",
+    "Identity",
+    "KernelPairSampler",
+    "Mixup",
+    "methods",
     "FOMA",
     "NearestBatchSampler",
     "RandomBatchSampler",

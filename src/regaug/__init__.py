@@ -1,18 +1,32 @@
 """Data augmentation for regression in PyTorch."""
 
-from regaug import functional
-from regaug.augment import FOMA
+from regaug import functional, methods
+from regaug.augment import ADA, CEMS, FOMA, CMixup, Compose, GaussianNoise, Identity, Mixup
 from regaug.dimension import linear_dimension, two_nn
-from regaug.samplers import NearestBatchSampler, RandomBatchSampler, WeightedBatchSampler
+from regaug.samplers import (
+    KernelPairSampler,
+    NearestBatchSampler,
+    RandomBatchSampler,
+    WeightedBatchSampler,
+)
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "ADA",
+    "CEMS",
     "FOMA",
+    "CMixup",
+    "Compose",
+    "GaussianNoise",
+    "Identity",
+    "KernelPairSampler",
+    "Mixup",
     "NearestBatchSampler",
     "RandomBatchSampler",
     "WeightedBatchSampler",
     "functional",
     "linear_dimension",
+    "methods",
     "two_nn",
 ]

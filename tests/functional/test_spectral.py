@@ -114,11 +114,27 @@ def test_a_stack_equals_one_by_one(shape, scale, gradient):
             torch.testing.assert_close(stack.grad[i, j], one.grad, rtol=1e-8, atol=1e-8)
 
 
-def test_one_number_serves_a_whole_stack():
-    a = torch.randn(3, 5, 4, generator=torch.Generator().manual_seed(0))
-    shared = scale_singular_values(a, lam=0.5, k=2)
-    each = scale_singular_values(a, lam=torch.full((3,), 0.5), k=torch.full((3,), 2))
-    torch.testing.assert_close(shared, each)
+@pytest.mark.parametrize("k", [0, 2, 4])
+def test_one_number_serves_a_whole_stack(k):
+    a = torch.randn(3, 5, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    shared, each = a.clone().requires_grad_(), a.clone().requires_grad_()
+    one = scale_singular_values(shared, lam=0.5, k=k)
+    many = scale_singular_values(each, lam=torch.full((3,), 0.5), k=torch.full((3,), k))
+    torch.testing.assert_close(one, many)
+    one.square().sum().backward()
+    many.square().sum().backward()
+    torch.testing.assert_close(shared.grad, each.grad)
+
+
+def test_a_tensor_without_axes_serves_one_matrix():
+    a = torch.randn(5, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    number, tensor = a.clone().requires_grad_(), a.clone().requires_grad_()
+    one = scale_singular_values(number, lam=0.5, k=2)
+    other = scale_singular_values(tensor, lam=torch.tensor(0.5), k=torch.tensor(2))
+    torch.testing.assert_close(one, other)
+    one.square().sum().backward()
+    other.square().sum().backward()
+    torch.testing.assert_close(number.grad, tensor.grad)
 
 
 @pytest.mark.parametrize("shape", [(4, 9), (9, 4), (5, 5)])
@@ -149,6 +165,20 @@ def test_gradient_agrees_with_autograd_through_a_float64_svd(shape, scale):
             new = scale_singular_values(a, lam=0.3, k=k, scale=scale)
             (gradient,) = torch.autograd.grad((new * weights).sum(), a)
             assert (gradient - reference).norm() <= 1e-6 * reference.norm()
+
+
+@pytest.mark.parametrize("shape", [(20, 8), (8, 20), (3, 20, 8)])
+def test_gradient_in_float32_has_the_accuracy_of_float32(shape):
+    for seed in range(10):
+        values = torch.logspace(0, -3, 8, dtype=torch.float64)
+        matrices = [make_matrix(*shape[-2:], values, seed + i) for i in range(3)]
+        a = torch.stack(matrices) if len(shape) == 3 else matrices[0]
+        weights = torch.randn(shape, generator=torch.Generator().manual_seed(seed))
+        for k in range(9):
+            exact, rounded = a.float().double().requires_grad_(), a.float().requires_grad_()
+            (scale_singular_values(exact, lam=0.3, k=k) * weights).sum().backward()
+            (scale_singular_values(rounded, lam=0.3, k=k) * weights).sum().backward()
+            assert (rounded.grad - exact.grad).norm() <= 1e-4 * exact.grad.norm()
 
 
 def test_frozen_gradient_treats_the_directions_as_constants():

@@ -14,7 +14,7 @@ from bisect import bisect_right
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import torch
 from torch import Tensor
@@ -25,6 +25,7 @@ from regaug.exceptions import ArgumentError, ArgumentTypeError, RegaugError
 Scale = Literal["trailing", "leading"]
 Gradient = Literal["exact", "frozen"]
 Factor = float | Tensor
+Number = TypeVar("Number", float, Tensor)
 
 # A gap (w_i - w_j) below this share of w_i has no usable derivative, so 1 / (w_i - w_j) is bounded
 # there. Well-posed cuts (s_k - s_{k+1} at least 1e-3 s_k) are wider by far and are not touched.
@@ -179,9 +180,8 @@ def rank_at_share(singular_values: Tensor, rho: float | Tensor) -> Tensor:
     """
     check_floating("singular_values", singular_values)
     if isinstance(rho, Tensor):
-        rho = _check_per_matrix("rho", rho, singular_values.shape[:-1], low=0.0, high=1.0)[
-            ..., None
-        ]
+        rho = _check_per_matrix("rho", rho, singular_values.shape[:-1], low=0.0, high=1.0)
+        rho = rho[..., None]
     else:
         rho = check_range("rho", rho, 0.0, 1.0)
     cumulative = singular_values.double().cumsum(-1)
@@ -211,46 +211,57 @@ def _rescale(
         lam = lam.to(rows)[..., None, None]
     inside, outside = (1.0, lam) if scale == "trailing" else (lam, 1.0)
     vectors = spectrum.vectors.float() if rows.dtype == torch.float32 else spectrum.vectors
-    leading, trailing = _cut(vectors, k)
+    basis, others = _cut(vectors, k)
+    is_leading = basis.shape[-1] <= others.shape[-1]
+    if not is_leading:  # the narrower side is less work
+        basis, others, inside, outside = others, basis, outside, inside
     with _no_autocast(a):
         if gradient == "exact" and rows.requires_grad and torch.is_grad_enabled():
-            arguments = rows, leading, trailing, inside, outside, spectrum, k
-            new: Tensor = _ExactCombination.apply(*arguments)  # type: ignore[no-untyped-call]
+            cut = _Cut(basis, others, is_leading, inside, outside, spectrum, k)
+            new: Tensor = _ExactCombination.apply(rows, cut)  # type: ignore[no-untyped-call]
         else:
-            new = _combine(rows, leading, trailing, inside, outside)
+            coordinates = _project(rows, basis)
+            new = _expand(rows, basis, coordinates, outside, inside - outside)
     return cast(new, a.dtype)
 
 
-def _combine(
-    a: Tensor, leading: Tensor, trailing: Tensor, inside: Factor, outside: Factor
-) -> Tensor:
-    """Multiply what lies in the span of ``leading`` by one factor, the rest by another."""
-    basis = leading
-    if leading.shape[-1] > trailing.shape[-1]:  # the narrower side is less work
-        basis, inside, outside = trailing, outside, inside
-    left, right = (basis, basis.mT @ a) if _is_wide(a) else (a @ basis, basis.mT)
-    if a.ndim == 2 and isinstance(inside, float) and isinstance(outside, float):
-        return torch.addmm(a, left, right, beta=outside, alpha=inside - outside)
-    return outside * a + (inside - outside) * (left @ right)
+@dataclass(slots=True)
+class _Cut:
+    """The two sides of a cut.
+
+    Attributes:
+        basis: Singular vectors of the narrower side as columns.
+        others: Those of the wider side.
+        is_leading: Whether the basis is the leading side.
+        inside: Factor of the directions in the basis.
+        outside: Factor of the others.
+        spectrum: All eigenvalues.
+        k: Number of leading directions.
+    """
+
+    basis: Tensor
+    others: Tensor
+    is_leading: bool
+    inside: Factor
+    outside: Factor
+    spectrum: Spectrum
+    k: int | Tensor
 
 
 class _ExactCombination(torch.autograd.Function):
-    """:func:`_combine`; the gradient includes how the directions depend on ``a``."""
+    """Scale the part of ``a`` in the span of the basis, which itself depends on ``a``.
+
+    With N the basis, O the other directions, c their factors and H the incoming gradient, for a
+    wide ``a`` the gradient is (c_O I + (c_N - c_O) (N N^T)) H + (c_N - c_O) (W N^T + N W^T) a, where
+    W = O ((O^T (H a^T + a H^T) N) / gaps). Everything is kept as thin as the basis.
+    """
 
     @staticmethod
-    def forward(
-        ctx: Any,
-        a: Tensor,
-        leading: Tensor,
-        trailing: Tensor,
-        inside: Factor,
-        outside: Factor,
-        spectrum: Spectrum,
-        k: int | Tensor,
-    ) -> Tensor:
-        ctx.save_for_backward(a, leading, trailing)
-        ctx.inside, ctx.outside, ctx.spectrum, ctx.k = inside, outside, spectrum, k
-        return _combine(a, leading, trailing, inside, outside)
+    def forward(ctx: Any, a: Tensor, cut: _Cut) -> Tensor:
+        coordinates = _project(a, cut.basis)
+        ctx.save_for_backward(a, coordinates)
+        ctx.cut = cut
+        return _expand(a, cut.basis, coordinates, cut.outside, cut.inside - cut.outside)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
@@ -259,20 +270,41 @@ class _ExactCombination(torch.autograd.Function):
                 "The exact gradient of scale_singular_values has no derivative of its own, so "
                 "`create_graph=True` cannot be used. Use gradient='frozen', which can."
             )
-        a, leading, trailing = ctx.saved_tensors
+        a, coordinates = ctx.saved_tensors
+        cut = ctx.cut
+        contrast = cut.inside - cut.outside
         with _no_autocast(grad):
-            inner = _cross_gram(grad, a)
-            inner = leading.mT @ (inner + inner.mT) @ trailing
-            inner = leading @ inner.div_(_bounded_gaps(ctx.spectrum, ctx.k)) @ trailing.mT
-            through_gram = inner + inner.mT
-            left, right = (through_gram, a) if _is_wide(a) else (a, through_gram)
-            contrast = ctx.inside - ctx.outside
-            result = _combine(grad, leading, trailing, ctx.inside, ctx.outside)
-            if a.ndim == 2 and not isinstance(contrast, Tensor):
-                result.addmm_(left, right, alpha=contrast)
+            of_grad = _project(grad, cut.basis)
+            if _is_wide(a):
+                turn = _add_product(grad @ coordinates.mT, a, of_grad.mT, 1.0, 1.0)
             else:
-                result += contrast * (left @ right)
-        return result, None, None, None, None, None, None
+                turn = _add_product(grad.mT @ coordinates, a.mT, of_grad, 1.0, 1.0)
+            turn = cut.others @ (cut.others.mT @ turn).div_(_signed_gaps(cut))
+            left, right = (turn.mT, a) if _is_wide(a) else (a, turn)
+            of_grad = _add_product(of_grad, left, right, contrast, contrast)
+            result = _expand(grad, cut.basis, of_grad, cut.outside, 1.0)
+            result = _expand(result, turn, coordinates, 1.0, contrast)
+        return result, None
+
+
+def _project(a: Tensor, basis: Tensor) -> Tensor:
+    """Return the coordinates of ``a`` in the basis: rows for wide matrices, columns for tall."""
+    return basis.mT @ a if _is_wide(a) else a @ basis
+
+
+def _expand(
+    base: Tensor, basis: Tensor, coordinates: Tensor, beta: Factor, alpha: Factor
+) -> Tensor:
+    """Return ``beta * base + alpha * (what the coordinates stand for)``."""
+    left, right = (basis, coordinates) if _is_wide(base) else (coordinates, basis.mT)
+    return _add_product(base, left, right, beta, alpha)
+
+
+def _add_product(base: Tensor, left: Tensor, right: Tensor, beta: Factor, alpha: Factor) -> Tensor:
+    """Return ``beta * base + alpha * left @ right``, in one call for one matrix."""
+    if base.ndim == 2 and not isinstance(beta, Tensor) and not isinstance(alpha, Tensor):
+        return torch.addmm(base, left, right, beta=beta, alpha=alpha)
+    return beta * base + alpha * (left @ right)
 
 
 def _cut(columns: Tensor, k: int | Tensor) -> tuple[Tensor, Tensor]:
@@ -290,21 +322,36 @@ def _cut(columns: Tensor, k: int | Tensor) -> tuple[Tensor, Tensor]:
     return columns * is_leading, columns * ~is_leading
 
 
-def _bounded_gaps(spectrum: Spectrum, k: int | Tensor) -> Tensor:
-    """Return w_i - w_j for the pairs across the cut, at least the narrowest usable gap."""
-    values, levels = spectrum.values, spectrum.levels
+def _signed_gaps(cut: _Cut) -> Tensor:
+    """Return w_j - w_i for j in the basis and i in the others, bounded away from zero."""
+    values, levels, k = cut.spectrum.values, cut.spectrum.levels, cut.k
     rank = values.shape[-1]
-    if isinstance(k, int) and levels is not None:
-        edge = levels[rank - k] if k else 0.0
-        narrowest = _NARROWEST_GAP * edge + _ROUNDING * rank * levels[-1] + _TINY
+    if isinstance(k, int):
         low, high = values.split_with_sizes((rank - k, k), -1)
-        gaps = high.unsqueeze(-1) - low
-        is_narrow = 0 < k < rank and levels[rank - k] - levels[rank - k - 1] < narrowest
-        return gaps.clamp_(min=narrowest) if is_narrow else gaps
-    k = torch.as_tensor(k, device=values.device).expand(values.shape[:-1])[..., None]
-    edges = values.gather(-1, (rank - k).clamp(max=rank - 1))
-    bounds = _NARROWEST_GAP * edges + _ROUNDING * rank * values[..., -1:] + _TINY
-    return torch.maximum(values[..., :, None] - values[..., None, :], bounds[..., None])
+    else:
+        low, high = values, values
+    if cut.is_leading:
+        gaps = high.unsqueeze(-2) - low.unsqueeze(-1)
+    else:
+        gaps = low.unsqueeze(-2) - high.unsqueeze(-1)
+    if isinstance(k, int) and (k == 0 or k == rank):
+        return gaps  # there are no pairs
+    if isinstance(k, int) and levels is not None:
+        narrowest = _narrowest_gap(levels[rank - k], levels[-1], rank)
+        if levels[rank - k] - levels[rank - k - 1] >= narrowest:
+            return gaps
+        return gaps.clamp_(min=narrowest) if cut.is_leading else gaps.clamp_(max=-narrowest)
+    if isinstance(k, int):
+        edge = high[..., :1]
+    else:
+        edge = values.gather(-1, (rank - k[..., None]).clamp(max=rank - 1))
+    bound = _narrowest_gap(edge, values[..., -1:], rank)[..., None]
+    return torch.maximum(gaps, bound) if cut.is_leading else torch.minimum(gaps, -bound)
+
+
+def _narrowest_gap(edge: Number, largest: Number, rank: int) -> Number:
+    """Return the gap that counts as zero next to the eigenvalue at the edge of the cut."""
+    return _NARROWEST_GAP * edge + _ROUNDING * rank * largest + _TINY
 
 
 def _is_resolved(spectrum: Spectrum, k: int | Tensor) -> bool:

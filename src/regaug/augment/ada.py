@@ -1,0 +1,209 @@
+"""ADA: move the rows of a batch towards the means of their clusters, or away from them."""
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import torch
+from torch import Tensor
+
+from regaug import _random
+from regaug._checks import check_finite, check_integer, check_range
+from regaug.augment.base import Augmentation
+from regaug.exceptions import ArgumentError, NotFittedError, PlaceError
+from regaug.functional.anchor import ada, group_means
+
+# Above this many training rows k-means looks at small parts of them in turn.
+_MOST_ROWS = 10_000
+# Starts of k-means, the best of which is kept.
+_STARTS = 3
+_BUFFERS = ("centroids", "mean", "std")
+
+
+@dataclass(frozen=True)
+class ADAParams:
+    """What ADA draws for a batch.
+
+    Attributes:
+        gamma: Strength; 1 leaves the batch as it is.
+        clusters: Cluster of each row, ``(n,)``; None stands for those of the batch.
+    """
+
+    gamma: float
+    clusters: Tensor | None = field(default=None, repr=False, compare=False)
+
+
+class ADA(Augmentation[ADAParams]):
+    r"""Anchor Data Augmentation (Schneider et al., NeurIPS 2023).
+
+    :meth:`fit` cuts the joint training rows :math:`[x_i, y_i]` into clusters by k-means. In a
+    batch, the distance of every row to the mean of the batch's rows of the same cluster is divided
+    by :math:`\sqrt\gamma`, in inputs and targets alike. With
+    :math:`\beta_i = 1 + i (\alpha - 1) / h`, :math:`\gamma` is one of the :math:`2h` numbers
+    :math:`\beta_1, \dots, \beta_h, 1 / \beta_1, \dots, 1 / \beta_h`, each as likely as the others;
+    one draw per batch.
+
+    Clusters are found in standardised columns (mean and standard deviation of the training rows;
+    a constant column is only centred), so that no column dominates the distances. A row belongs
+    to the nearest centroid. At a layer the clusters are still those of the model's inputs, which
+    must be its first positional argument.
+
+    Args:
+        alpha: Largest strength, at least 1; 1 leaves every batch as it is.
+        levels: Number h of strengths above 1, at least 1.
+        clusters: Number of clusters, from 1 to the number of training rows; there are fewer if
+            there are fewer different rows.
+        p: Probability that a batch is touched.
+        append: Return the originals followed by the new samples.
+        anneal: Fraction of training over which the probability falls to zero.
+        generator: Source of randomness; one of its own, seeded 0, if None. Its initial seed is
+            that of k-means too.
+
+    Attributes:
+        centroids: Centroids in standardised columns, ``(clusters, columns)``; empty before
+            :meth:`fit`.
+        mean: Mean of each joint training column.
+        std: Standard deviation of each joint training column, 1 for a constant one.
+
+    Example:
+        >>> x, y = torch.randn(200, 5), torch.randn(200)
+        >>> augment = ADA(alpha=2.0, clusters=4).fit(x, y)
+        >>> new_x, new_y = augment(x[:32], y[:32])
+        >>> new_x.shape, new_y.shape
+        (torch.Size([32, 5]), torch.Size([32]))
+    """
+
+    neutral = ADAParams(gamma=1.0)
+
+    def __init__(
+        self,
+        alpha: float = 2.0,
+        *,
+        levels: int = 10,
+        clusters: int = 8,
+        p: float = 1.0,
+        append: bool = False,
+        anneal: float | None = None,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__(p=p, append=append, anneal=anneal, generator=generator)
+        self.alpha = check_range("alpha", alpha, 1.0)
+        self.levels = check_integer("levels", levels, 1)
+        self.clusters = check_integer("clusters", clusters, 1)
+        self.centroids: Tensor
+        self.mean: Tensor
+        self.std: Tensor
+        for name in _BUFFERS:
+            self.register_buffer(name, torch.empty(0))
+        self._observed: Tensor | None = None  # clusters of the inputs while a model runs
+
+    def fit(self, x: Tensor, y: Tensor) -> Self:
+        """Find the clusters of the joint training rows."""
+        super().fit(x, y)
+        hint = "There are no more training rows than that."
+        check_integer("clusters", self.clusters, 1, len(x), hint=hint)
+        check_finite("x", x)
+        check_finite("y", y)
+        rows = _join(x, y)
+        std, mean = torch.std_mean(rows, dim=0, correction=0)
+        # Compared exactly: rounding can give a constant column a tiny spread.
+        is_constant = (rows == rows[0]).all(dim=0) | (std == 0)
+        std = std.masked_fill(is_constant, 1.0)
+        rows = (rows - mean) / std
+        labels = _k_means(rows, self.clusters, seed=self.generator.initial_seed())
+        # Some labels go unused when there are fewer different rows than clusters.
+        used, labels = torch.unique(labels, return_inverse=True)
+        centroids = group_means(rows, labels, len(used)).to(rows.dtype)
+        device = self.centroids.device
+        self.centroids, self.mean, self.std = (t.to(device) for t in (centroids, mean, std))
+        return self
+
+    def draw(self, x: Tensor, y: Tensor) -> ADAParams:
+        """Find the clusters of the rows and draw gamma."""
+        clusters = self._clusters_of(x, y)
+        if self.alpha == 1.0:
+            return self.neutral
+        step, is_inverse = divmod(_random.integer(2 * self.levels, self.generator), 2)
+        beta = 1.0 + (step + 1) * (self.alpha - 1.0) / self.levels
+        return ADAParams(1.0 / beta if is_inverse else beta, clusters)
+
+    def transform(self, x: Tensor, y: Tensor, params: ADAParams) -> tuple[Tensor, Tensor]:
+        """Divide the distances to the clusters' means by the root of ``params.gamma``."""
+        if params.gamma == 1.0:
+            return x, y
+        clusters = self._clusters_of(x, y) if params.clusters is None else params.clusters
+        rows_x, rows_y = x.reshape(len(x), -1), y.reshape(len(y), -1)
+        new_x, new_y = ada(rows_x, rows_y, clusters=clusters, gamma=params.gamma)
+        return new_x.reshape(x.shape), new_y.reshape(y.shape)
+
+    @contextmanager
+    def observing(self, x: Any, y: Tensor) -> Iterator[None]:
+        """Use the clusters of these inputs while the model's layers run."""
+        if not isinstance(x, Tensor) or x.shape[:1] != y.shape[:1]:
+            came = tuple(x.shape) if isinstance(x, Tensor) else type(x).__name__
+            raise PlaceError(
+                "ADA at a layer looks up the clusters of the model's inputs: the model's first "
+                f"positional argument must be a tensor with a row for each of the {len(y)} "
+                f"targets, got {came}."
+            )
+        before, self._observed = self._observed, self._nearest(x, y)
+        try:
+            yield
+        finally:
+            self._observed = before
+
+    def extra_repr(self) -> str:
+        """Show the settings that matter most."""
+        settings = f"alpha={self.alpha}, levels={self.levels}, clusters={self.clusters}"
+        return f"{settings}, p={self.p}, anneal={self.anneal}"
+
+    def _clusters_of(self, x: Tensor, y: Tensor) -> Tensor:
+        return self._nearest(x, y) if self._observed is None else self._observed
+
+    def _nearest(self, x: Tensor, y: Tensor) -> Tensor:
+        """Return the index of the centroid nearest to each joint row."""
+        if not self.centroids.numel():
+            raise NotFittedError("`ADA` must see the training rows first: call `.fit(x, y)`.")
+        rows = _join(x, y)
+        if rows.shape[1] != len(self.mean):
+            raise ArgumentError(
+                f"`x` and `y` must have {len(self.mean)} columns together, as in `fit`, "
+                f"got {rows.shape[1]}. To act at a layer use `.at(model, place)`."
+            )
+        rows = (rows - self.mean.to(rows)) / self.std.to(rows)
+        # The faster way by a matrix product loses the digits that tell two near centroids apart.
+        mode = "donot_use_mm_for_euclid_dist"
+        return torch.cdist(rows, self.centroids.to(rows), compute_mode=mode).argmin(dim=1)
+
+    def _load_from_state_dict(
+        self, state_dict: dict[str, Any], prefix: str, *args: Any, **kwargs: Any
+    ) -> None:
+        # How many clusters and columns there are is known only after `fit`: take the saved sizes.
+        for name in _BUFFERS:
+            if prefix + name in state_dict:
+                saved = state_dict[prefix + name]
+                setattr(self, name, torch.empty_like(saved, device=self.centroids.device))
+        super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
+
+
+def _join(x: Tensor, y: Tensor) -> Tensor:
+    """Return the joint rows ``[x, y]``, in at least float32 and without their history."""
+    dtype = torch.promote_types(torch.promote_types(x.dtype, y.dtype), torch.float32)
+    return torch.cat([t.detach().reshape(len(t), -1).to(dtype) for t in (x, y)], dim=1)
+
+
+def _k_means(rows: Tensor, clusters: int, *, seed: int) -> Tensor:
+    """Return the cluster of every row."""
+    from sklearn.cluster import KMeans, MiniBatchKMeans
+    from sklearn.exceptions import ConvergenceWarning
+
+    random_state = int(_random.numpy_generator(seed).integers(2**32))
+    algorithm = KMeans if len(rows) <= _MOST_ROWS else MiniBatchKMeans
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer different rows than clusters
+        labels = algorithm(clusters, n_init=_STARTS, random_state=random_state).fit_predict(
+            rows.cpu().numpy()
+        )
+    return torch.from_numpy(labels).to(rows.device, torch.int64)

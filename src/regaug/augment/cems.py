@@ -1,0 +1,213 @@
+"""CEMS: draw new samples from curved sheets fitted to the neighbourhoods of a batch's rows."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Self
+
+import torch
+from torch import Tensor, nn
+
+from regaug._checks import check_choice, check_finite, check_integer, check_range
+from regaug.augment.base import Augmentation
+from regaug.augment.foma import _MOST_POINTS, _rows, joint_dimension
+from regaug.augment.latent import INPUT, Tap
+from regaug.dimension import _TREE_COLUMNS, _TREE_POINTS
+from regaug.exceptions import ArgumentError, NotFittedError, PlaceError, TooFewPointsError
+from regaug.functional.curvature import SMALLEST_RIDGE, cems
+
+# Distances to stored rows held in memory at a time (32 MB).
+_BLOCK = 2**22
+
+
+@dataclass(frozen=True, eq=False)
+class CEMSParams:
+    """What CEMS draws for a batch.
+
+    Attributes:
+        eta: Step of each row in its tangent plane, ``(n, d)``; None leaves the batch as it is.
+    """
+
+    eta: Tensor | None
+
+
+class CEMS(Augmentation[CEMSParams]):
+    r"""Curvature-Enhanced Manifold Sampling (Kaufman and Azencot, ICML 2025).
+
+    Around every joint row :math:`[x_i, y_i]` the data are taken for a sheet of dimension d, the
+    graph of a quadratic function f over the tangent plane of the row's neighbourhood. The new row
+    is :math:`[x_i, y_i] + B\,[\eta;\, f(\eta)]` with :math:`\eta \sim N(0, \sigma^2 I_d)`, one
+    draw per row; see :func:`regaug.functional.curvature.cems`. At a layer the gradient takes the
+    step for a constant.
+
+    Args:
+        sigma: Standard deviation of the step in every tangent direction, at least 0, in the units
+            of the joint rows: standardise the columns first. Keep it below the radius of a
+            neighbourhood; beyond that the quadratic function is extrapolated.
+        d: Dimension of the sheet: an int (clamped to the batch), ``"two_nn"`` for the intrinsic
+            dimension of each batch, or ``"two_nn_data"`` for that of the training set, which
+            :meth:`fit` estimates. A batch in which the dimension cannot be estimated (fewer than
+            three different rows) is left as it is.
+        neighbors: ``"batch"``: the batch is the neighbourhood of all its rows. This is right for
+            batches whose rows lie together; rows with near targets need not, where a target has
+            several inputs. An int: every row has this many nearest training rows (by joint
+            Euclidean distance, itself included if it is one), which :meth:`fit` stores; this is
+            for inputs, not for layers. Much more than d (d + 3) / 2 of them average out noise.
+        ridge: Strength of the ridge in the fit of f, relative to the size of the neighbourhood; at
+            least 1e-9. More makes f flatter and steadier on noisy data.
+        p: Probability that a batch is touched.
+        append: Return the originals followed by the new samples.
+        anneal: Fraction of training over which the probability falls to zero.
+        generator: Source of randomness; one of its own, seeded 0, if None.
+
+    Example:
+        >>> x, y = torch.randn(200, 5), torch.randn(200)
+        >>> augment = CEMS(sigma=0.1, neighbors=20).fit(x, y)
+        >>> new_x, new_y = augment(x[:32], y[:32])
+        >>> new_x.shape, new_y.shape
+        (torch.Size([32, 5]), torch.Size([32]))
+    """
+
+    neutral = CEMSParams(eta=None)
+
+    def __init__(
+        self,
+        sigma: float = 0.1,
+        *,
+        d: int | Literal["two_nn", "two_nn_data"] = "two_nn",
+        neighbors: int | Literal["batch"] = "batch",
+        ridge: float = 1e-3,
+        p: float = 1.0,
+        append: bool = False,
+        anneal: float | None = None,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__(p=p, append=append, anneal=anneal, generator=generator)
+        self.sigma = check_range("sigma", sigma, 0.0)
+        if isinstance(d, str):
+            self.d: int | str = check_choice("d", d, ("two_nn", "two_nn_data"))
+        else:
+            self.d = check_integer("d", d, 1)
+        if isinstance(neighbors, str) and neighbors != "batch":
+            raise ArgumentError(
+                f"`neighbors` must be 'batch' or a whole number, got {neighbors!r}."
+            )
+        self.neighbors: int | Literal["batch"] = (
+            "batch" if neighbors == "batch" else check_integer("neighbors", neighbors, 2)
+        )
+        self.ridge = check_range("ridge", ridge, SMALLEST_RIDGE)
+        self._fitted_d: Tensor
+        self._stored: Tensor
+        self.register_buffer("_fitted_d", torch.tensor(-1))
+        self.register_buffer("_stored", torch.empty(0, 0))
+        self._tree: Any = None  # of the stored rows; made when it is first needed
+
+    def fit(self, x: Tensor, y: Tensor) -> Self:
+        """Store the joint training rows for ``neighbors``, their dimension for ``d``, if asked."""
+        super().fit(x, y)
+        if self.d == "two_nn_data":
+            self._fitted_d.fill_(joint_dimension(x, y, max_points=_MOST_POINTS))
+        if self.neighbors != "batch":
+            check_finite("x", x)
+            check_finite("y", y)
+            self._stored, self._tree = _join(x, y).to(self._stored.device), None
+        return self
+
+    def draw(self, x: Tensor, y: Tensor) -> CEMSParams:
+        """Draw a step for every row."""
+        try:
+            d = self._dimension(x, y)
+        except TooFewPointsError:
+            return self.neutral
+        shape = len(x), min(d, (x.numel() + y.numel()) // len(x))
+        generator = self.generator
+        eta = torch.randn(shape, generator=generator, device=generator.device, dtype=torch.float64)
+        return CEMSParams(eta.mul_(self.sigma).to(x.device))
+
+    def transform(self, x: Tensor, y: Tensor, params: CEMSParams) -> tuple[Tensor, Tensor]:
+        """Move every row by its step ``params.eta`` along the sheet through it."""
+        if params.eta is None:
+            return x, y
+        neighborhoods = None if isinstance(self.neighbors, str) else self._neighborhoods(x, y)
+        new_x, new_y = cems(
+            _rows(x), _rows(y), eta=params.eta, ridge=self.ridge, neighborhoods=neighborhoods
+        )
+        return new_x.reshape(x.shape), new_y.reshape(y.shape)
+
+    def at(self, model: nn.Module, place: str | Sequence[str]) -> Tap:
+        """Act on the output of a layer of ``model``; see :meth:`Augmentation.at`."""
+        places = [place] if isinstance(place, str) else list(place)
+        if self.neighbors != "batch" and places != [INPUT]:
+            raise PlaceError(
+                f"CEMS(neighbors={self.neighbors}) knows neighbours among the training rows, not "
+                f"among the outputs of {', '.join(map(repr, places))}. Use neighbors='batch' there."
+            )
+        return super().at(model, place)
+
+    def extra_repr(self) -> str:
+        """Show the settings that matter most."""
+        settings = f"sigma={self.sigma}, d={self.d!r}, neighbors={self.neighbors!r}"
+        return f"{settings}, ridge={self.ridge}, p={self.p}, anneal={self.anneal}"
+
+    def _dimension(self, x: Tensor, y: Tensor) -> int:
+        if isinstance(self.d, int):
+            return self.d
+        if self.d == "two_nn":
+            return joint_dimension(x, y)
+        if self._fitted_d < 0:
+            raise NotFittedError(
+                "`CEMS(d='two_nn_data')` must see the training rows first: call `.fit(x, y)`."
+            )
+        return int(self._fitted_d)
+
+    def _neighborhoods(self, x: Tensor, y: Tensor) -> Tensor:
+        """Return the nearest stored rows of every row, ``(n, q, columns)``."""
+        stored, rows = self._stored, _join(x, y)
+        if not len(stored):
+            raise NotFittedError(
+                f"`CEMS(neighbors={self.neighbors})` must see the training rows first: call "
+                "`.fit(x, y)`."
+            )
+        if rows.shape[1] != stored.shape[1]:
+            raise ArgumentError(
+                f"`x` and `y` must have {stored.shape[1]} columns together, as in `fit`, got "
+                f"{rows.shape[1]}. At a layer, or to do without `fit`, use neighbors='batch'."
+            )
+        check_finite("x", x)
+        check_finite("y", y)
+        return stored.to(rows)[self._nearest(rows)]
+
+    def _nearest(self, rows: Tensor) -> Tensor:
+        """Return the indices of the stored rows nearest to each of these, ``(n, q)``."""
+        stored = self._stored
+        n, columns = stored.shape
+        count = min(int(self.neighbors), n)
+        if columns <= _TREE_COLUMNS and n > _TREE_POINTS:
+            if self._tree is None:
+                from scipy.spatial import KDTree
+
+                self._tree = KDTree(stored.double().cpu().numpy(), balanced_tree=False)
+            found = self._tree.query(rows.cpu().numpy(), k=count)[1]
+            return torch.from_numpy(found).to(rows.device)
+        center = rows.mean(dim=0)  # products of numbers far from the origin would lose digits
+        stored = stored.to(rows) - center
+        return torch.cat(
+            [
+                torch.cdist(block, stored).topk(count, largest=False).indices
+                for block in torch.split(rows - center, max(_BLOCK // n, 1))
+            ]
+        )
+
+    def _load_from_state_dict(
+        self, state_dict: dict[str, Any], prefix: str, *args: Any, **kwargs: Any
+    ) -> None:
+        # How many rows are stored is known only after `fit`: make room for as many as were saved.
+        saved = state_dict.get(prefix + "_stored")
+        if saved is not None:
+            self._stored = torch.empty_like(saved, device=self._stored.device)
+            self._tree = None
+        super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
+
+
+def _join(x: Tensor, y: Tensor) -> Tensor:
+    """Return the joint rows without their history; float64, so that distances tell them apart."""
+    return torch.cat([_rows(x).detach().double(), _rows(y).detach().double()], dim=1)

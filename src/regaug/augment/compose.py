@@ -1,0 +1,177 @@
+"""No augmentation, and several in a row."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any, Self, cast
+
+import torch
+from torch import Tensor, nn
+
+from regaug.augment.base import Augmentation
+from regaug.exceptions import ArgumentTypeError
+
+
+class Identity(Augmentation[None]):
+    """Return the batch as it is: plain training, the baseline called erm.
+
+    It takes the options of every augmentation so that it can stand in for any; no new samples are
+    made, so ``append`` adds none.
+
+    Args:
+        p: As everywhere; without effect here, like the others.
+        append: Likewise.
+        anneal: Likewise.
+        generator: Likewise.
+
+    Example:
+        >>> x, y = torch.randn(8, 3), torch.randn(8)
+        >>> Identity()(x, y)[0] is x
+        True
+    """
+
+    neutral = None
+
+    def draw(self, x: Tensor, y: Tensor) -> None:
+        """Draw nothing."""
+        return self.neutral
+
+    def transform(self, x: Tensor, y: Tensor, params: None) -> tuple[Tensor, Tensor]:
+        """Return the batch."""
+        return x, y
+
+
+class Compose(Augmentation[tuple[Any, ...]]):
+    """Apply several augmentations in order, each to what the one before has made.
+
+    Every part keeps its own ``p``, ``append`` and ``anneal``; those given here hold for the chain
+    as a whole. :attr:`progress` is shared: setting it here sets it for all parts. So is the
+    generator, because parts with equally seeded ones of their own would not draw independently.
+
+    :attr:`params` is a tuple with what each part drew, empty if none of them touched the batch.
+
+    Args:
+        *augmentations: The parts; none at all is the identity.
+        p: Probability that a batch is touched by the chain.
+        append: Return the originals followed by what the chain makes.
+        anneal: Fraction of training over which the probability falls to zero.
+        generator: Source of randomness of the chain and all its parts; the first part's if None.
+
+    Example:
+        >>> from regaug.augment.mixup import Mixup
+        >>> from regaug.augment.noise import GaussianNoise
+        >>> augment = Compose(Mixup(p=0.5), GaussianNoise(sigma=0.1), anneal=0.7)
+        >>> new_x, new_y = augment(torch.randn(32, 5), torch.randn(32))
+        >>> new_x.shape
+        torch.Size([32, 5])
+    """
+
+    neutral: tuple[Any, ...] = ()
+
+    def __init__(
+        self,
+        *augmentations: Augmentation[Any],
+        p: float = 1.0,
+        append: bool = False,
+        anneal: float | None = None,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        for part in augmentations:
+            _check_part(part)
+        if generator is None and augmentations:
+            generator = augmentations[0].generator
+        super().__init__(p=p, append=append, anneal=anneal, generator=generator)
+        self.parts = cast(Sequence[Augmentation[Any]], nn.ModuleList(augmentations))
+        for module in self.modules():  # the parts of a part as well
+            if isinstance(module, Augmentation):
+                module.generator, module._progress = self.generator, self._progress
+
+    def fit(self, x: Tensor, y: Tensor) -> Self:
+        """Fit every part on the training rows."""
+        super().fit(x, y)
+        for part in self.parts:
+            part.fit(x, y)
+        return self
+
+    def draw(self, x: Tensor, y: Tensor) -> tuple[Any, ...]:
+        """Draw for each part in turn; a part sees the batch as the parts before leave it."""
+        new_x, new_y, params = x, y, []
+        for part in self.parts:
+            new_x, new_y = part(new_x, new_y)
+            params.append(part.params if part.training else part.neutral)
+        if all(drawn is part.neutral for part, drawn in zip(self.parts, params, strict=True)):
+            return self.neutral
+        return _Drawn(params).remember((x, y), (new_x, new_y))
+
+    def transform(self, x: Tensor, y: Tensor, params: tuple[Any, ...]) -> tuple[Tensor, Tensor]:
+        """Apply each part's draw in turn."""
+        if not params:
+            return self.originals(x, y)
+        if isinstance(params, _Drawn) and (made := params.made_of(x, y)) is not None:
+            return made
+        for part, drawn in zip(self.parts, params, strict=True):
+            x, y = _apply(part, x, y, drawn)
+        return x, y
+
+    def originals(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the part of a batch that plain training would see."""
+        for part in self.parts:
+            x, y = part.originals(x, y)
+        return x, y
+
+    @contextmanager
+    def observing(self, x: Any, y: Tensor) -> Iterator[None]:
+        """Let every part know what a model is given."""
+        with ExitStack() as stack:
+            for part in self.parts:
+                stack.enter_context(part.observing(x, y))
+            yield
+
+    def extra_repr(self) -> str:
+        """Show the settings that matter most."""
+        return f"p={self.p}, anneal={self.anneal}"
+
+    def _public(self, params: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple(params)
+
+
+class _Drawn(tuple[Any, ...]):
+    """The draws of a chain, and what they made of the batch: drawing has to run the chain."""
+
+    def remember(self, batch: tuple[Tensor, Tensor], made: tuple[Tensor, Tensor]) -> Self:
+        self._batch, self._made, self._versions = batch, made, _versions(*batch, *made)
+        return self
+
+    def made_of(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor] | None:
+        same = self._batch[0] is x and self._batch[1] is y
+        same = same and self._versions == _versions(*self._batch, *self._made)
+        return self._made if same else None
+
+
+def _apply(part: Augmentation[Any], x: Tensor, y: Tensor, params: Any) -> tuple[Tensor, Tensor]:
+    """Do with a part's draw what its ``forward`` does after drawing."""
+    if not part.training:
+        return x, y
+    old_x, old_y = part.originals(x, y)
+    if params is part.neutral:
+        return old_x, old_y
+    new_x, new_y = part.transform(x, y, params)
+    if part.append:
+        return torch.cat([old_x, new_x]), torch.cat([old_y, new_y])
+    return new_x, new_y
+
+
+def _versions(*batch: Tensor) -> tuple[int, ...]:
+    """Return counts that grow when a tensor is changed in place."""
+    return tuple(-1 if tensor.is_inference() else tensor._version for tensor in batch)
+
+
+def _check_part(part: object) -> None:
+    if isinstance(part, Augmentation):
+        return
+    hint = ""
+    if isinstance(part, list | tuple):
+        hint = " Give them one by one: Compose(first, second)."
+    elif isinstance(part, type) and issubclass(part, Augmentation):
+        hint = f" Make one of it: {part.__name__}()."
+    came = part.__name__ if isinstance(part, type) else type(part).__name__
+    raise ArgumentTypeError(f"`augmentations` must be augmentations, got {came}.{hint}")

@@ -1,0 +1,173 @@
+"""Mixup and C-Mixup: move samples towards other samples."""
+
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from regaug import _random
+from regaug._checks import check_range
+from regaug.augment.base import Augmentation
+from regaug.exceptions import ArgumentError
+from regaug.functional.mixing import kernel_probabilities, mix
+
+
+@dataclass(frozen=True)
+class MixupParams:
+    """What mixup draws for a batch.
+
+    Attributes:
+        lam: Share of a sample itself in the new sample.
+        partners: The row that each row is mixed with; None where a batch is left as it is.
+    """
+
+    lam: float
+    partners: Tensor | None = field(repr=False, compare=False)
+
+
+class Mixup(Augmentation[MixupParams]):
+    r"""Mix every sample with another one of the batch (Zhang et al., ICLR 2018).
+
+    Sample :math:`i` becomes :math:`\lambda (x_i, y_i) + (1 - \lambda) (x_j, y_j)`, with one
+    :math:`\lambda \sim \mathrm{Beta}(\alpha, \alpha)` per batch. At a hidden layer,
+    ``Mixup().at(net, "layer")``, this is manifold mixup (Verma et al., ICML 2019).
+
+    Args:
+        alpha: Concentration of the Beta distribution, greater than 0; near 0 samples stay as they
+            are or change places with their partners.
+        paired: The batch is samples followed by their partners, half and half, as
+            ``KernelPairSampler`` lists them: row i is mixed with row n / 2 + i, and n / 2 samples
+            come out, also from a batch that is left untouched. Otherwise partners are a random
+            permutation of the batch.
+        p: Probability that a batch is touched.
+        append: Return the originals followed by the new samples.
+        anneal: Fraction of training over which the probability falls to zero.
+        generator: Source of randomness; one of its own, seeded 0, if None.
+
+    Example:
+        >>> x, y = torch.randn(32, 5), torch.randn(32)
+        >>> new_x, new_y = Mixup(alpha=2.0)(x, y)
+        >>> new_x.shape, new_y.shape
+        (torch.Size([32, 5]), torch.Size([32]))
+    """
+
+    neutral = MixupParams(lam=1.0, partners=None)
+
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        *,
+        paired: bool = False,
+        p: float = 1.0,
+        append: bool = False,
+        anneal: float | None = None,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__(p=p, append=append, anneal=anneal, generator=generator)
+        self.alpha = check_range("alpha", alpha, 0.0, open_low=True)
+        self.paired = bool(paired)
+
+    def draw(self, x: Tensor, y: Tensor) -> MixupParams:
+        """Draw lam and the partners."""
+        lam = _random.beta(self.alpha, self.generator)
+        if self.paired:
+            half = _half(x)
+            partners = torch.arange(half, 2 * half, device=x.device)
+        else:
+            partners = self._draw_partners(y).to(x.device)
+        return MixupParams(lam, partners)
+
+    def transform(self, x: Tensor, y: Tensor, params: MixupParams) -> tuple[Tensor, Tensor]:
+        """Mix the rows with ``params.partners``."""
+        if params.partners is None:
+            return self.originals(x, y)
+        new_x, new_y = mix(
+            x.reshape(len(x), -1),
+            y.reshape(len(y), -1),
+            lam=params.lam,
+            partners=params.partners,
+        )
+        return new_x.reshape(-1, *x.shape[1:]), new_y.reshape(-1, *y.shape[1:])
+
+    def originals(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the samples without their partners."""
+        if not self.paired:
+            return x, y
+        half = _half(x)
+        return x[:half], y[:half]
+
+    def extra_repr(self) -> str:
+        """Show the settings that matter most."""
+        return f"alpha={self.alpha}, paired={self.paired}, p={self.p}, anneal={self.anneal}"
+
+    def _draw_partners(self, y: Tensor) -> Tensor:
+        return torch.randperm(len(y), generator=self.generator, device=self.generator.device)
+
+
+class CMixup(Mixup):
+    r"""Mix samples whose targets are close (Yao et al., NeurIPS 2022).
+
+    Like :class:`Mixup`, but the partner :math:`j` of sample :math:`i` is drawn with probability
+    proportional to :math:`\exp(-|y_i - y_j|^2 / (2 b^2))`; a sample may be its own partner, as in
+    the authors' script. The paper draws from the whole training set: that is ``paired=True``
+    together with ``KernelPairSampler(y, batch_size, bandwidth=b)``. Without it partners are drawn
+    within the batch, which works with any loader.
+
+    Args:
+        alpha: Concentration of the Beta distribution, greater than 0.
+        bandwidth: Width :math:`b` of the kernel in units of the targets, greater than 0. Not used
+            if ``paired``: there the sampler has drawn the partners, with its own.
+        paired: The batch is samples followed by their partners; see :class:`Mixup`.
+        p: Probability that a batch is touched.
+        append: Return the originals followed by the new samples.
+        anneal: Fraction of training over which the probability falls to zero.
+        generator: Source of randomness; one of its own, seeded 0, if None.
+
+    Example:
+        >>> from regaug.samplers.kernel_pairs import KernelPairSampler
+        >>> x, y = torch.randn(100, 5), torch.randn(100)
+        >>> augment = CMixup(alpha=2.0, paired=True)
+        >>> for batch in KernelPairSampler(y, 20, bandwidth=0.1):
+        ...     new_x, new_y = augment(x[batch], y[batch])
+        >>> new_x.shape, new_y.shape
+        (torch.Size([20, 5]), torch.Size([20]))
+    """
+
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        *,
+        bandwidth: float = 1.0,
+        paired: bool = False,
+        p: float = 1.0,
+        append: bool = False,
+        anneal: float | None = None,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__(
+            alpha, paired=paired, p=p, append=append, anneal=anneal, generator=generator
+        )
+        self.bandwidth = check_range("bandwidth", bandwidth, 0.0, open_low=True)
+
+    def extra_repr(self) -> str:
+        """Show the settings that matter most."""
+        return f"bandwidth={self.bandwidth}, {super().extra_repr()}"
+
+    def _draw_partners(self, y: Tensor) -> Tensor:
+        rows = y.detach().reshape(len(y), -1)
+        probabilities = kernel_probabilities(rows, bandwidth=self.bandwidth)
+        # Not torch.multinomial: it draws a number for each of the n^2 probabilities.
+        cumulative = probabilities.to(self.generator.device).cumsum(dim=1)
+        draws = torch.empty_like(cumulative[:, -1:]).uniform_(generator=self.generator)
+        return torch.searchsorted(cumulative, draws * cumulative[:, -1:], right=True).squeeze(1)
+
+
+def _half(x: Tensor) -> int:
+    """Return the number of samples in a batch of samples and partners."""
+    half, rest = divmod(len(x), 2)
+    if rest or not half:
+        raise ArgumentError(
+            "`x` and `y` must have an even number of rows for `paired=True`, samples first and "
+            f"then their partners, got {len(x)}. KernelPairSampler makes such batches."
+        )
+    return half

@@ -1,0 +1,79 @@
+"""Gaussian noise on inputs and targets."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from regaug._checks import check_range
+from regaug.augment.base import Augmentation
+from regaug.functional.spectral import cast
+
+
+@dataclass(frozen=True, eq=False)
+class NoiseParams:
+    """What is added to a batch; None where it is left as it is.
+
+    Attributes:
+        x: Noise of the inputs, in their shape.
+        y: Noise of the targets, in their shape.
+    """
+
+    x: Tensor | None
+    y: Tensor | None
+
+
+class GaussianNoise(Augmentation[NoiseParams]):
+    r"""Add independent noise from :math:`N(0, \sigma^2)` to inputs and targets.
+
+    Args:
+        sigma: Standard deviation of the noise, at least 0, in units of the data: scale inputs and
+            targets to order one first.
+        p: Probability that a batch is touched.
+        append: Return the originals followed by the new samples.
+        anneal: Fraction of training over which the probability falls to zero.
+        generator: Source of randomness; one of its own, seeded 0, if None.
+
+    Example:
+        >>> x, y = torch.zeros(1000, 5), torch.zeros(1000)
+        >>> new_x, new_y = GaussianNoise(sigma=0.1)(x, y)
+        >>> round(new_x.std().item(), 2)
+        0.1
+    """
+
+    neutral = NoiseParams(x=None, y=None)
+
+    def __init__(
+        self,
+        sigma: float = 0.01,
+        *,
+        p: float = 1.0,
+        append: bool = False,
+        anneal: float | None = None,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__(p=p, append=append, anneal=anneal, generator=generator)
+        self.sigma = check_range("sigma", sigma, 0.0)
+
+    def draw(self, x: Tensor, y: Tensor) -> NoiseParams:
+        """Draw the noise."""
+        return NoiseParams(self._draw_like(x), self._draw_like(y))
+
+    def transform(self, x: Tensor, y: Tensor, params: NoiseParams) -> tuple[Tensor, Tensor]:
+        """Add the noise."""
+        return _add(x, params.x), _add(y, params.y)
+
+    def extra_repr(self) -> str:
+        """Show the settings that matter most."""
+        return f"sigma={self.sigma}, p={self.p}, anneal={self.anneal}"
+
+    def _draw_like(self, batch: Tensor) -> Tensor:
+        # Half precision would round small noise away before it is added, so it gets float32.
+        dtype = torch.promote_types(batch.dtype, torch.float32)
+        device = self.generator.device
+        noise = torch.randn(batch.shape, generator=self.generator, device=device, dtype=dtype)
+        return self.sigma * noise.to(batch.device)
+
+
+def _add(batch: Tensor, noise: Tensor | None) -> Tensor:
+    return batch if noise is None else cast(batch + noise, batch.dtype)

@@ -1,0 +1,122 @@
+"""Mixing of rows with partner rows: mixup (Zhang et al., 2018) and C-Mixup (Yao et al., 2022)."""
+
+import sys
+
+import torch
+from torch import Tensor
+
+from regaug._checks import check_finite, check_floating, check_range
+from regaug.exceptions import ArgumentError, ArgumentTypeError
+from regaug.functional.spectral import _check_per_matrix, cast
+
+
+def mix(x: Tensor, y: Tensor, *, lam: float | Tensor, partners: Tensor) -> tuple[Tensor, Tensor]:
+    r"""Move rows of a batch towards other rows of it.
+
+    Row :math:`i` becomes :math:`\lambda (x_i, y_i) + (1 - \lambda) (x_j, y_j)` with :math:`j` its
+    partner.
+
+    Args:
+        x: Inputs of shape ``(..., n, d)``.
+        y: Targets of shape ``(..., n, m)``.
+        lam: Share of the row itself in [0, 1]; 1 leaves the rows as they are. A number or a tensor
+            of the leading shape ``(...)``.
+        partners: The row that each row is mixed with, from 0 to n - 1: int64, ``(..., n)``. With
+            ``(..., k)``, k less than n, only the first k rows are mixed and returned.
+
+    Returns:
+        New inputs ``(..., k, d)`` and targets ``(..., k, m)``; dtypes and device are kept.
+
+    Example:
+        >>> x, y = torch.tensor([[0.0], [4.0]]), torch.tensor([[0.0], [8.0]])
+        >>> mix(x, y, lam=0.75, partners=torch.tensor([1, 0]))
+        (tensor([[1.], [3.]]), tensor([[2.], [6.]]))
+        >>> mix(x, y, lam=0.75, partners=torch.tensor([1]))  # the first row alone
+        (tensor([[1.]]), tensor([[2.]]))
+    """
+    check_floating("x", x)
+    check_floating("y", y)
+    if x.ndim < 2 or x.shape[:-1] != y.shape[:-1]:
+        raise ArgumentError(
+            "`x` and `y` must be (..., n, d) and (..., n, m) with equal leading shapes, "
+            f"got {tuple(x.shape)} and {tuple(y.shape)}."
+        )
+    _check_partners(partners, x.shape[:-1])
+    if isinstance(lam, Tensor):
+        lam = _check_per_matrix("lam", lam, x.shape[:-2], low=0.0, high=1.0)
+    else:
+        lam = check_range("lam", lam, 0.0, 1.0)
+    return _mix_rows(x, lam, partners), _mix_rows(y, lam, partners)
+
+
+def kernel_probabilities(y: Tensor, *, bandwidth: float | Tensor) -> Tensor:
+    r"""Return how likely each row is to be the partner of each other row of a batch (C-Mixup).
+
+    Row :math:`i` of the result is proportional to :math:`\exp(-|y_i - y_j|^2 / (2 b^2))`. A row may
+    be its own partner: the paper draws from all samples, its script as well. For a whole training
+    set use ``KernelPairSampler``, which makes no n x n matrix.
+
+    Args:
+        y: Targets of shape ``(..., n, m)``.
+        bandwidth: Width :math:`b` of the kernel, greater than 0; a number or a tensor of the
+            leading shape ``(...)``.
+
+    Returns:
+        A float64 tensor ``(..., n, n)`` whose rows sum to 1, however small the bandwidth; it is a
+        constant to autograd.
+
+    Example:
+        >>> kernel_probabilities(torch.tensor([[0.0], [0.0], [9.0]]), bandwidth=1.0)[0]
+        tensor([5.0000e-01, 5.0000e-01, 1.2884e-18], dtype=torch.float64)
+    """
+    check_floating("y", y)
+    if y.ndim < 2:
+        raise ArgumentError(f"`y` must be (..., n, m), got {tuple(y.shape)}.")
+    check_finite("y", y)
+    if isinstance(bandwidth, Tensor):
+        bandwidth = _check_per_matrix(
+            "bandwidth", bandwidth.double(), y.shape[:-2], low=sys.float_info.min
+        )[..., None, None]
+    else:
+        bandwidth = check_range("bandwidth", bandwidth, 0.0, open_low=True)
+    rows = y.detach().double()
+    # Not by matrix products: they lose the small distances, and those count here.
+    apart = torch.cdist(rows, rows, compute_mode="donot_use_mm_for_euclid_dist") / bandwidth
+    # The softmax subtracts the largest exponent, a row's own 0, so it never divides 0 by 0.
+    return torch.softmax(-0.5 * apart.square(), dim=-1)
+
+
+def _mix_rows(rows: Tensor, lam: float | Tensor, partners: Tensor) -> Tensor:
+    own = rows[..., : partners.shape[-1], :] if partners.shape[-1] < rows.shape[-2] else rows
+    if isinstance(lam, float) and lam == 1.0:
+        return own
+    partners = partners.to(rows.device)
+    if rows.ndim == 2:
+        others = rows.index_select(0, partners)  # whole rows: faster than the general way
+    else:
+        others = torch.take_along_dim(rows, partners[..., None], dim=-2)
+    dtype = torch.promote_types(rows.dtype, torch.float32)
+    own, others = own.to(dtype), others.to(dtype)
+    if isinstance(lam, Tensor):
+        new = torch.lerp(others, own, lam.to(rows.device, dtype)[..., None, None])
+    else:
+        new = torch.lerp(others, own, lam)
+    return cast(new, rows.dtype)
+
+
+def _check_partners(partners: Tensor, shape: torch.Size) -> None:
+    if not isinstance(partners, Tensor) or partners.dtype != torch.int64:
+        came = partners.dtype if isinstance(partners, Tensor) else type(partners).__name__
+        raise ArgumentTypeError(f"`partners` must be an int64 tensor of row numbers, got {came}.")
+    *leading, n = shape
+    if list(partners.shape[:-1]) != leading or not 1 <= partners.shape[-1] <= n:
+        raise ArgumentError(
+            f"`partners` must be (..., k) with the leading shape of `x` and k from 1 to {n}, "
+            f"got {tuple(partners.shape)} for rows {tuple(shape)}."
+        )
+    lowest, highest = (int(bound) for bound in partners.aminmax())
+    if lowest < 0 or highest >= n:
+        raise ArgumentError(
+            f"`partners` must be rows of the batch, from 0 to {n - 1}, "
+            f"got {lowest if lowest < 0 else highest}."
+        )

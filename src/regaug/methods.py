@@ -1,0 +1,190 @@
+"""The table of methods: a sampler, an augmentation and a place under one name.
+
+Adding a method is adding an entry to the table. Its settings are one flat mapping: the options of
+its augmentation, the options its sampler takes, and two that every method has, ``sampler`` and
+``place``, because who shares a batch and where the method acts are choices like any other.
+
+Settings are meant for inputs and targets that have been standardised.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from regaug._registry import lookup
+from regaug.augment import ADA, CEMS, FOMA, Augmentation, CMixup, GaussianNoise, Identity, Mixup
+from regaug.samplers import SAMPLERS, BatchSampler
+
+INPUT, LAYER = "input", "layer"  # a layer: whichever one the model names as its latent place
+
+
+@dataclass(frozen=True)
+class Between:
+    """Any number from ``low`` to ``high``; evenly on a logarithmic scale if ``log``."""
+
+    low: float
+    high: float
+    log: bool = False
+
+    def draw(self, rng: np.random.Generator) -> float:
+        """Draw one."""
+        if self.log:
+            return float(np.exp(rng.uniform(np.log(self.low), np.log(self.high))))
+        return float(rng.uniform(self.low, self.high))
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """One of a few values, each as likely."""
+
+    values: tuple[Any, ...]
+
+    def draw(self, rng: np.random.Generator) -> Any:
+        """Draw one."""
+        return self.values[int(rng.integers(len(self.values)))]
+
+
+Space = Mapping[str, Between | OneOf]
+
+
+@dataclass(frozen=True)
+class Method:
+    """A sampler, an augmentation and a place, with defaults and a search space.
+
+    Attributes:
+        summary: What it does, in one line.
+        augmentation: Makes the augmentation from its options.
+        defaults: Settings that are a sensible start, ``sampler`` and ``place`` among them.
+        space: What a search may change, and how far; "almost off" is always within reach.
+        sampler_options: Settings that are the sampler's, not the augmentation's.
+    """
+
+    summary: str
+    augmentation: Callable[..., Augmentation[Any]]
+    defaults: Mapping[str, Any]
+    space: Space = field(default_factory=dict)
+    sampler_options: tuple[str, ...] = ()
+
+    def settings(self, **changes: Any) -> dict[str, Any]:
+        """Return the defaults with some of them changed."""
+        known = self.defaults.keys() | self.space.keys()
+        for name in changes:
+            lookup("setting", name, dict.fromkeys(known))
+        return {**self.defaults, **changes}
+
+    def draw_settings(self, rng: np.random.Generator) -> dict[str, Any]:
+        """Draw settings from the search space."""
+        return self.settings(**{name: choice.draw(rng) for name, choice in self.space.items()})
+
+    def make_augmentation(self, settings: Mapping[str, Any], *, seed: int = 0) -> Augmentation[Any]:
+        """Make the augmentation that these settings describe."""
+        others = {"sampler", "place", *self.sampler_options}
+        options = {name: value for name, value in settings.items() if name not in others}
+        return self.augmentation(generator=torch.Generator().manual_seed(seed), **options)
+
+    def make_sampler(
+        self, y: Tensor, batch_size: int, settings: Mapping[str, Any], *, seed: int = 0, **more: Any
+    ) -> BatchSampler:
+        """Make the batch sampler that these settings describe."""
+        options = {name: settings[name] for name in self.sampler_options}
+        sampler = lookup("sampler", settings["sampler"], SAMPLERS)
+        return sampler(y, batch_size, seed=seed, **options, **more)
+
+
+# How often and how long a method acts, in every search: from almost never to always.
+_STRENGTH: Space = {"p": Between(0.05, 1.0), "anneal": OneOf((None, 0.3, 0.7, 1.0))}
+_COMPANY: Space = {"sampler": OneOf(("random", "nearest"))}
+_PLACE: Space = {"place": OneOf((INPUT, LAYER))}
+_START = {"sampler": "random", "place": INPUT, "p": 1.0, "anneal": 0.7}
+
+METHODS: dict[str, Method] = {
+    "erm": Method(
+        "plain training",
+        Identity,
+        {"sampler": "random", "place": INPUT},
+    ),
+    "noise": Method(
+        "add Gaussian noise to inputs and targets",
+        GaussianNoise,
+        {**_START, "sigma": 0.01},
+        {**_STRENGTH, "sigma": OneOf((0.1, 0.01, 0.001, 0.0001))},
+    ),
+    "mixup": Method(
+        "mix every sample with a random one",
+        Mixup,
+        {**_START, "alpha": 1.0},
+        {**_STRENGTH, "alpha": Between(0.02, 2.0, log=True)},
+    ),
+    "manifold-mixup": Method(
+        "mix every sample with a random one at a hidden layer",
+        Mixup,
+        {**_START, "place": LAYER, "alpha": 1.0},
+        {**_STRENGTH, "alpha": Between(0.02, 2.0, log=True)},
+    ),
+    "c-mixup": Method(
+        "mix every sample with one whose target is close",
+        CMixup,
+        {**_START, "sampler": "kernel-pairs", "paired": True, "alpha": 1.0, "bandwidth": 0.3},
+        {
+            **_STRENGTH,
+            **_PLACE,
+            "alpha": Between(0.02, 2.0, log=True),
+            "bandwidth": Between(0.01, 3.0, log=True),
+        },
+        sampler_options=("bandwidth",),
+    ),
+    "ada": Method(
+        "move samples towards or away from the centres of clusters",
+        ADA,
+        {**_START, "alpha": 2.0, "clusters": 8},
+        {**_STRENGTH, "alpha": Between(1.01, 4.0, log=True), "clusters": OneOf((4, 8, 16))},
+    ),
+    "foma": Method(
+        "FOMA, with the intrinsic dimension as the cut",
+        FOMA,
+        {**_START, "sampler": "nearest", "alpha": 1.0, "k": "two_nn"},
+        {**_STRENGTH, **_COMPANY, **_PLACE, "alpha": Between(0.2, 5.0, log=True)},
+    ),
+    "foma-rho": Method(
+        "FOMA, with a share of the singular values as the cut",
+        FOMA,
+        {**_START, "sampler": "nearest", "alpha": 1.0, "rho": 0.9},
+        {
+            **_STRENGTH,
+            **_COMPANY,
+            **_PLACE,
+            "alpha": Between(0.2, 5.0, log=True),
+            "rho": OneOf((0.8, 0.85, 0.9, 0.95, 0.975, 0.99)),
+        },
+    ),
+    "cems": Method(
+        "sample the curved surface that a neighbourhood lies on",
+        CEMS,
+        {**_START, "sigma": 0.1, "neighbors": 16, "d": "two_nn_data"},
+        {**_STRENGTH, "sigma": Between(0.001, 0.5, log=True), "neighbors": OneOf((8, 16, 32))},
+    ),
+}
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of all methods.
+
+    Example:
+        >>> names()
+        ('erm', 'noise', 'mixup', 'manifold-mixup', 'c-mixup', 'ada', 'foma', 'foma-rho', 'cems')
+    """
+    return tuple(METHODS)
+
+
+def get(name: str) -> Method:
+    """Return the method called ``name``.
+
+    Example:
+        >>> get("foma-rho").defaults["rho"]
+        0.9
+    """
+    return lookup("method", name, METHODS)

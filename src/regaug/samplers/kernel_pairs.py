@@ -1,0 +1,149 @@
+"""Batches of samples, each with a partner drawn by closeness of targets (C-Mixup)."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from regaug import _random
+from regaug._checks import check_range
+from regaug.samplers.base import Indices
+from regaug.samplers.random import RandomBatchSampler
+
+Values = NDArray[np.float64]
+
+# The line around a sample is cut into bands. From one edge to the next the kernel falls by the same
+# factor, exp(-_FALL), out to 6 bandwidths, where it is 1.5e-8; two last bands hold the rest of the
+# line, so that nothing is left out. _CEILINGS is the largest value of the kernel in each band.
+_FALL = 3.0
+_REACH = np.sqrt(2.0 * _FALL * np.arange(1, 7))
+_CEILINGS = np.exp(-_FALL * np.abs(np.arange(-6, 7)))
+_CHUNK = 8192  # samples worked on at a time: their bands fit into the cache
+_BLOCK = 2**22  # distances held in memory at a time (32 MB)
+
+
+class KernelPairSampler(RandomBatchSampler):
+    r"""Random batches in which every sample brings a partner with a similar target (C-Mixup).
+
+    The partner :math:`j` of sample :math:`i` is drawn from the whole training set with probability
+    proportional to :math:`\exp(-|y_i - y_j|^2 / (2 b^2))`; a sample may be its own partner, as in
+    the script of the C-Mixup paper (Yao et al., 2022). A batch lists the samples and then their
+    partners in the same order, ``2 * batch_size`` indices in all: what ``CMixup(paired=True)``
+    takes. An epoch uses an index at most once as a sample, and any number of times as a partner.
+
+    The draws are exact and no n x n matrix is made. With one target an epoch takes time
+    proportional to n log n. With several, the time grows as samples become rare within a bandwidth
+    of each other, at worst to that of all n^2 distances; memory stays a few numbers per sample.
+
+    Args:
+        y: Targets of the training set, ``(n,)`` or ``(n, *targets)``: a tensor or an array.
+        batch_size: Samples in a batch, without their partners, from 1 to n.
+        bandwidth: Width :math:`b` of the kernel in units of the targets, greater than 0.
+        seed: Seed of batches and partners.
+        drop_last: Leave out the last batch if it is smaller than the others.
+        rank: This process; asked from ``torch.distributed`` at every epoch if None.
+        world_size: Number of processes; likewise.
+
+    Example:
+        >>> import torch
+        >>> y = torch.tensor([0.0, 0.0, 50.0, 50.0])
+        >>> [batch] = KernelPairSampler(y, 4)
+        >>> samples, partners = batch[:4], batch[4:]
+        >>> bool((y[samples] == y[partners]).all())  # 50 bandwidths are never bridged
+        True
+    """
+
+    def __init__(
+        self,
+        y: Tensor | NDArray[Any] | Sequence[float],
+        batch_size: int,
+        *,
+        bandwidth: float = 1.0,
+        seed: int = 0,
+        drop_last: bool = False,
+        rank: int | None = None,
+        world_size: int | None = None,
+    ) -> None:
+        super().__init__(
+            y, batch_size, seed=seed, drop_last=drop_last, rank=rank, world_size=world_size
+        )
+        self.bandwidth = check_range("bandwidth", bandwidth, 0.0, open_low=True)
+        # Sorted along the target that tells samples apart best.
+        with np.errstate(over="ignore", invalid="ignore"):
+            axis = int(self.y.std(axis=0).argmax())
+        self._ascending = np.argsort(self.y[:, axis], kind="stable")
+        self._targets = self.y[self._ascending]
+        self._line = np.ascontiguousarray(self._targets[:, axis])
+
+    def __iter__(self) -> Iterator[list[int]]:
+        # All partners of the epoch are drawn by every rank, so that the ranks agree on them.
+        partners = self._draw_partners(_random.numpy_generator(self.seed, self.epoch, 1))
+        for samples in super().__iter__():
+            yield samples + partners[samples].tolist()
+
+    def _draw_partners(self, rng: np.random.Generator) -> Indices:
+        """Return the partner of every sample."""
+        partners = np.empty(len(self.y), dtype=np.int64)
+        for start in range(0, len(self.y), _CHUNK):
+            chunk = slice(start, start + _CHUNK)
+            found = self._draw_positions(self._targets[chunk], self._line[chunk], rng)
+            partners[self._ascending[chunk]] = self._ascending[found]
+        return partners
+
+    @np.errstate(over="ignore")  # infinitely many bandwidths apart is a fine answer
+    def _draw_positions(self, here: Values, on_line: Values, rng: np.random.Generator) -> Indices:
+        """Draw a partner for each of some targets, as its place in the ascending order.
+
+        Propose a band by its size times its ceiling, then any sample in it, and accept it with
+        the probability kernel / ceiling, else propose anew.
+        """
+        edges = _band_edges(on_line, self._line, self.bandwidth)
+        masses = np.cumsum(np.diff(edges) * _CEILINGS, axis=1)
+        found = np.empty(len(here), dtype=np.int64)
+        left = np.arange(len(here))
+        # A proposal costs as much as some ten distances: stop while all of them are still cheaper
+        # than looking at every sample.
+        for _ in range(10 + len(self.y) // 50):
+            choice, place, luck = rng.random((3, len(left)))
+            mass = masses[left]
+            band = (mass <= (choice * mass[:, -1])[:, None]).sum(axis=1)
+            low, high = edges[left, band], edges[left, band + 1]
+            position = low + (place * (high - low)).astype(np.int64)
+            apart = (self._targets[position] - here[left]) / self.bandwidth
+            kernel = np.exp(-0.5 * np.square(apart).sum(axis=1))
+            is_accepted = luck * _CEILINGS[band] < kernel
+            found[left[is_accepted]] = position[is_accepted]
+            left = left[~is_accepted]
+            if not len(left):
+                return found
+        found[left] = self._draw_from_all(here[left], rng)
+        return found
+
+    def _draw_from_all(self, here: Values, rng: np.random.Generator) -> Indices:
+        """Do the same by computing the probabilities of all samples."""
+        from scipy.spatial.distance import cdist
+
+        found = np.empty(len(here), dtype=np.int64)
+        rows = max(_BLOCK // len(self.y), 1)
+        for start in range(0, len(here), rows):
+            apart = cdist(here[start : start + rows], self._targets) / self.bandwidth
+            masses = np.cumsum(np.exp(-0.5 * np.square(apart)), axis=1)
+            choice = rng.random((len(masses), 1)) * masses[:, -1:]
+            found[start : start + rows] = (masses <= choice).sum(axis=1)
+        return found
+
+
+def _band_edges(here: Values, line: Values, bandwidth: float) -> Indices:
+    """Return where the bands around some values begin and end in the ascending ``line``.
+
+    Rounding keeps the order of numbers, so no value lies above the ceiling of its band.
+    """
+    n_bands, n_reach = len(_CEILINGS), len(_REACH)
+    edges = np.empty((len(here), n_bands + 1), dtype=np.int64)
+    edges[:, 0], edges[:, -1] = 0, len(line)
+    for k, reach in enumerate(_REACH * bandwidth):
+        edges[:, n_reach - k] = np.searchsorted(line, here - reach, side="left")
+        edges[:, n_reach + 1 + k] = np.searchsorted(line, here + reach, side="right")
+    return edges
