@@ -81,6 +81,46 @@ def check_finite(name: str, tensor: Tensor) -> None:
         )
 
 
+def check_rows(x: Tensor, y: Tensor) -> None:
+    """Check the two tensors of a function: stacks of rows that belong together."""
+    check_floating("x", x)
+    check_floating("y", y)
+    if x.ndim < 2 or x.shape[:-1] != y.shape[:-1]:
+        raise ArgumentError(
+            "`x` and `y` must be (..., n, d) and (..., n, m) with equal leading shapes, "
+            f"got {tuple(x.shape)} and {tuple(y.shape)}."
+        )
+    if x.numel() == 0 or y.numel() == 0:
+        raise ArgumentError(
+            f"`x` and `y` must not be empty, got {tuple(x.shape)} and {tuple(y.shape)}."
+        )
+
+
+def check_per_matrix(
+    name: str,
+    value: Tensor,
+    shape: Sequence[int],
+    *,
+    low: float = -math.inf,
+    high: float = math.inf,
+    open_low: bool = False,
+    whole: bool = False,
+) -> Tensor:
+    """Check a parameter given per matrix of a stack; it is a constant, so drop its history."""
+    if value.ndim and tuple(value.shape) != tuple(shape):
+        raise ArgumentError(
+            f"`{name}` must be a number or a tensor of the leading shape {tuple(shape)}, "
+            f"got shape {tuple(value.shape)}."
+        )
+    if whole and (value.is_floating_point() or value.dtype == torch.bool):
+        raise ArgumentTypeError(f"`{name}` must hold whole numbers, got {value.dtype}.")
+    above = value > low if open_low else value >= low
+    if not bool((above & (value <= high) & value.isfinite()).all()):
+        span = _interval(low, high, open_low)
+        raise ArgumentError(f"`{name}` must be finite and {span}, got {value.tolist()}.")
+    return value.detach()
+
+
 def check_batch(x: Tensor, y: Tensor) -> None:
     """Check the two tensors of a batch: floating point, not empty, equally long."""
     check_floating("x", x)

@@ -15,7 +15,7 @@ from regaug.exceptions import ArgumentError, TooFewPointsError
 from regaug.functional.spectral import rank_at_share
 
 # A tree beats comparing all pairs up to about this many columns, and from this many points on.
-_TREE_COLUMNS, _TREE_POINTS = 15, 1_000
+TREE_COLUMNS, TREE_POINTS = 15, 1_000
 # Distances held in memory at a time (32 MB), whatever the number of points.
 _BLOCK = 2**22
 # Neighbours that are measured again exactly after a search by matrix products.
@@ -134,9 +134,9 @@ def _two_nearest(rows: Tensor) -> tuple[NDArray[np.float64], NDArray[np.float64]
     n, columns = rows.shape
     if n < 3:
         return np.full(n, np.inf), np.full(n, np.inf)
-    if columns <= _TREE_COLUMNS and n > _TREE_POINTS:
+    if columns <= TREE_COLUMNS and n > TREE_POINTS:
         return _search_by_tree(rows.cpu().numpy())
-    search = _search_directly if n <= _TREE_POINTS else _search_by_products
+    search = _search_directly if n <= TREE_POINTS else _search_by_products
     rows = rows - rows.mean(dim=0)
     blocks = [
         search(indices, rows) for indices in torch.split(torch.arange(n), max(_BLOCK // n, 1))

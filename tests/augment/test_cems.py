@@ -163,7 +163,7 @@ def test_two_nn_data_is_estimated_by_fit_and_saved():
 @pytest.mark.parametrize("tree", [False, True])
 @pytest.mark.parametrize("offset", [0.0, 1e6])
 def test_stored_neighbours_are_the_nearest_rows(tree, offset, monkeypatch):
-    monkeypatch.setattr(module, "_TREE_POINTS", 0 if tree else 10**9)
+    monkeypatch.setattr(module, "TREE_POINTS", 0 if tree else 10**9)
     x, y = make_batch(300, 3, dtype=torch.float64)
     x = x + offset
     augment = CEMS(d=2, neighbors=7).fit(x, y)
@@ -195,7 +195,7 @@ def test_stored_neighbours_must_be_fitted_first():
 
 @pytest.mark.parametrize("tree", [False, True])
 def test_a_fresh_instance_takes_the_stored_rows_from_a_state_dict(tree, monkeypatch):
-    monkeypatch.setattr(module, "_TREE_POINTS", 0 if tree else 10**9)
+    monkeypatch.setattr(module, "TREE_POINTS", 0 if tree else 10**9)
     x, y = make_batch(60)
     augment = CEMS(neighbors=9).fit(x, y)
     fresh = nn.ModuleDict({"cems": CEMS(neighbors=9).fit(x[:20] + 5, y[:20])})
@@ -207,7 +207,7 @@ def test_a_fresh_instance_takes_the_stored_rows_from_a_state_dict(tree, monkeypa
 
 @pytest.mark.parametrize("tree", [False, True])
 def test_fitting_again_replaces_the_stored_rows(tree, monkeypatch):
-    monkeypatch.setattr(module, "_TREE_POINTS", 0 if tree else 10**9)
+    monkeypatch.setattr(module, "TREE_POINTS", 0 if tree else 10**9)
     x, y = make_batch(60)
     augment = CEMS(neighbors=9).fit(x + 3, y)
     augment(x, y)
@@ -216,7 +216,7 @@ def test_fitting_again_replaces_the_stored_rows(tree, monkeypatch):
 
 
 def test_copies_and_pickles_have_the_stored_rows_too(monkeypatch):
-    monkeypatch.setattr(module, "_TREE_POINTS", 0)
+    monkeypatch.setattr(module, "TREE_POINTS", 0)
     x, y = make_batch(60)
     augment = CEMS(neighbors=9).fit(x, y)
     augment(x, y)

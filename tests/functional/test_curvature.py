@@ -404,7 +404,7 @@ def test_float16_stops_at_the_end_of_its_range():
     [
         ({"ridge": 0.0}, ArgumentError, "`ridge` must be at least 1e-09, got 0.0"),
         ({"order": 3}, ArgumentError, "`order` must be one of 1, 2, got 3"),
-        ({"eta": torch.zeros(4, 2)}, ArgumentError, "`x`, `y` and `eta` must be"),
+        ({"eta": torch.zeros(4, 2)}, ArgumentError, "`eta` must be .* a step for every row"),
         ({"eta": torch.zeros(5, 2).long()}, ArgumentTypeError, "`eta` must hold floating"),
         ({"eta": torch.full((5, 2), math.nan)}, NonFiniteError, "`eta` must be finite"),
         ({"neighborhoods": torch.zeros(5, 4)}, ArgumentError, r"here \(5, q, 4\), got \(5, 4\)"),

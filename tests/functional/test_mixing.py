@@ -125,7 +125,7 @@ def test_the_callers_tensors_are_not_modified():
     ("change", "error", "message"),
     [
         ({"lam": 1.5}, ArgumentError, r"`lam` must be in \[0, 1\], got 1.5"),
-        ({"lam": torch.tensor(-0.5)}, ArgumentError, "`lam` must be finite and from 0 to 1"),
+        ({"lam": torch.tensor(-0.5)}, ArgumentError, r"`lam` must be finite and in \[0, 1\]"),
         ({"lam": torch.ones(3)}, ArgumentError, "`lam` must be .* leading shape"),
         ({"partners": [1, 0]}, ArgumentTypeError, "`partners` must be an int64 tensor.*got list"),
         ({"partners": torch.zeros(6)}, ArgumentTypeError, "`partners` must be an int64 .*float32"),

@@ -407,7 +407,11 @@ BAD_ARGUMENTS = {
     "k negative": ({"k": -1}, ArgumentError, r"`k` must be from 0 to 3, got -1"),
     "k too large": ({"k": 4}, ArgumentError, r"`k` must be from 0 to 3, got 4"),
     "k a fraction": ({"k": 1.5}, ArgumentTypeError, r"`k` must be a whole number, got 1.5"),
-    "k tensor too large": ({"k": torch.tensor(9)}, ArgumentError, r"`k` must be finite and from 0"),
+    "k tensor too large": (
+        {"k": torch.tensor(9)},
+        ArgumentError,
+        r"`k` must be finite and in \[0, 3\]",
+    ),
     "k of another shape": ({"k": torch.tensor([1, 1])}, ArgumentError, r"`k` must be a number or"),
     "k not whole": ({"k": torch.tensor(1.0)}, ArgumentTypeError, r"`k` must hold whole numbers"),
     "lam negative": ({"lam": -0.1}, ArgumentError, r"`lam` must be at least 0, got -0.1"),

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import nn
 
-from regaug import FOMA, NearestBatchSampler
+from regaug import FOMA, Identity, NearestBatchSampler, methods
 
 
 @pytest.fixture(scope="module")
@@ -46,12 +46,64 @@ def test_airfoil_trains_at_the_first_layer_for_twenty_seeds(airfoil, options):
         assert np.mean(losses[-30:]) < 0.1 * y.square().mean()  # the loss of predicting zero
 
 
-def test_anneal_ends_at_plain_training(airfoil):
-    x, y = airfoil
-    augmentation = FOMA(anneal=0.5)
-    for step in range(100):
-        augmentation.progress = step / 100
-        new_x, new_y = augmentation(x[:32], y[:32])
-        if step >= 50:
-            assert new_x.data_ptr() == x.data_ptr()
-            assert torch.equal(new_y, y[:32])
+def train(net, batches, augmentation, place, x, y, rate=1e-2):
+    """Train one epoch on these batches; return the mean loss."""
+    optimizer = torch.optim.SGD(net.parameters(), lr=rate)
+    losses = []
+    with augmentation.at(net, place) as tap:
+        for batch in batches:
+            loss = F.mse_loss(net(x[batch]), tap.targets(y[batch]))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+    return np.mean(losses)
+
+
+def standardised(airfoil):
+    return tuple((tensor - tensor.mean(0)) / tensor.std(0) for tensor in airfoil)
+
+
+@pytest.mark.parametrize("name", methods.names())
+def test_every_method_trains_on_airfoil_for_fifty_epochs(airfoil, name):
+    x, y = standardised(airfoil)
+    method = methods.get(name)
+    settings = method.settings()
+    net = make_net(seed=0)
+    optimizer = torch.optim.Adam(net.parameters(), lr=1e-3)
+    augmentation = method.make_augmentation(settings).fit(x, y)
+    sampler = method.make_sampler(y, 32, settings)
+    place = "1" if settings["place"] == methods.LAYER else "input"
+    losses = []
+    with augmentation.at(net, place) as tap:
+        for epoch in range(50):
+            sampler.set_epoch(epoch)
+            augmentation.progress = epoch / 50
+            for batch in sampler:
+                loss = F.mse_loss(net(x[batch]), tap.targets(y[batch]))
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                losses.append(loss.item())
+    assert np.isfinite(losses).all()
+    assert F.mse_loss(net(x), y) < 0.25  # of the targets' variance; erm is at about 0.07
+
+
+@pytest.mark.parametrize("name", [name for name in methods.names() if name != "erm"])
+def test_the_end_of_anneal_is_exactly_plain_training(airfoil, name):
+    x, y = standardised(airfoil)
+    method = methods.get(name)
+    settings = method.settings(anneal=0.7)
+    augmentation = method.make_augmentation(settings).fit(x, y)
+    batches = list(method.make_sampler(y, 32, settings))
+    place = "1" if settings["place"] == methods.LAYER else "input"
+    nets = [make_net(seed=0) for _ in range(3)]
+    augmentation.progress = 0.7
+    train(nets[0], batches, augmentation, place, x, y)
+    samples = [batch[: len(batch) // 2] for batch in batches] if name == "c-mixup" else batches
+    train(nets[1], samples, Identity(), place, x, y)
+    augmentation.progress = 0.0
+    train(nets[2], batches, augmentation, place, x, y)
+    annealed, plain, early = (list(net.parameters()) for net in nets)
+    assert all(torch.equal(a, b) for a, b in zip(annealed, plain, strict=True))
+    assert not all(torch.equal(a, b) for a, b in zip(early, plain, strict=True))

@@ -12,6 +12,7 @@ from torch import Tensor
 from regaug import _random
 from regaug._checks import check_finite, check_integer, check_range
 from regaug.augment.base import Augmentation
+from regaug.augment.joint import as_rows, joint_rows
 from regaug.exceptions import ArgumentError, NotFittedError, PlaceError
 from regaug.functional.anchor import ada, group_means
 
@@ -19,7 +20,6 @@ from regaug.functional.anchor import ada, group_means
 _MOST_ROWS = 10_000
 # Starts of k-means, the best of which is kept.
 _STARTS = 3
-_BUFFERS = ("centroids", "mean", "std")
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class ADA(Augmentation[ADAParams]):
         self.centroids: Tensor
         self.mean: Tensor
         self.std: Tensor
-        for name in _BUFFERS:
+        for name in ("centroids", "mean", "std"):
             self.register_buffer(name, torch.empty(0))
         self._observed: Tensor | None = None  # clusters of the inputs while a model runs
 
@@ -106,7 +106,7 @@ class ADA(Augmentation[ADAParams]):
         check_integer("clusters", self.clusters, 1, len(x), hint=hint)
         check_finite("x", x)
         check_finite("y", y)
-        rows = _join(x, y)
+        rows = joint_rows(x, y)
         std, mean = torch.std_mean(rows, dim=0, correction=0)
         # Compared exactly: rounding can give a constant column a tiny spread.
         is_constant = (rows == rows[0]).all(dim=0) | (std == 0)
@@ -134,8 +134,7 @@ class ADA(Augmentation[ADAParams]):
         if params.gamma == 1.0:
             return x, y
         clusters = self._clusters_of(x, y) if params.clusters is None else params.clusters
-        rows_x, rows_y = x.reshape(len(x), -1), y.reshape(len(y), -1)
-        new_x, new_y = ada(rows_x, rows_y, clusters=clusters, gamma=params.gamma)
+        new_x, new_y = ada(as_rows(x), as_rows(y), clusters=clusters, gamma=params.gamma)
         return new_x.reshape(x.shape), new_y.reshape(y.shape)
 
     @contextmanager
@@ -166,7 +165,7 @@ class ADA(Augmentation[ADAParams]):
         """Return the index of the centroid nearest to each joint row."""
         if not self.centroids.numel():
             raise NotFittedError("`ADA` must see the training rows first: call `.fit(x, y)`.")
-        rows = _join(x, y)
+        rows = joint_rows(x, y)
         if rows.shape[1] != len(self.mean):
             raise ArgumentError(
                 f"`x` and `y` must have {len(self.mean)} columns together, as in `fit`, "
@@ -176,22 +175,6 @@ class ADA(Augmentation[ADAParams]):
         # The faster way by a matrix product loses the digits that tell two near centroids apart.
         mode = "donot_use_mm_for_euclid_dist"
         return torch.cdist(rows, self.centroids.to(rows), compute_mode=mode).argmin(dim=1)
-
-    def _load_from_state_dict(
-        self, state_dict: dict[str, Any], prefix: str, *args: Any, **kwargs: Any
-    ) -> None:
-        # How many clusters and columns there are is known only after `fit`: take the saved sizes.
-        for name in _BUFFERS:
-            if prefix + name in state_dict:
-                saved = state_dict[prefix + name]
-                setattr(self, name, torch.empty_like(saved, device=self.centroids.device))
-        super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
-
-
-def _join(x: Tensor, y: Tensor) -> Tensor:
-    """Return the joint rows ``[x, y]``, in at least float32 and without their history."""
-    dtype = torch.promote_types(torch.promote_types(x.dtype, y.dtype), torch.float32)
-    return torch.cat([t.detach().reshape(len(t), -1).to(dtype) for t in (x, y)], dim=1)
 
 
 def _k_means(rows: Tensor, clusters: int, *, seed: int) -> Tensor:

@@ -108,6 +108,10 @@ class Augmentation(nn.Module, Generic[Params]):
         is_touched = probability >= 1.0 or _random.uniform(0.0, 1.0, self.generator) < probability
         params = self.draw(x, y) if is_touched else self.neutral
         self.params = self._public(params)
+        return self.apply_draw(x, y, params)
+
+    def apply_draw(self, x: Tensor, y: Tensor, params: Params) -> tuple[Tensor, Tensor]:
+        """Return what the call returns once ``params`` are drawn: with ``append``, both."""
         if params is self.neutral:
             return self.originals(x, y)
         new_x, new_y = self.transform(x, y, params)
@@ -153,6 +157,16 @@ class Augmentation(nn.Module, Generic[Params]):
     def set_extra_state(self, state: Tensor) -> None:
         """Continue the stream of draws where the saved one stopped."""
         self.generator.set_state(state.cpu())
+
+    def _load_from_state_dict(
+        self, state_dict: dict[str, Any], prefix: str, *args: Any, **kwargs: Any
+    ) -> None:
+        # The size of some buffers is known only after `fit`: take the saved one.
+        for name, buffer in self._buffers.items():
+            saved = state_dict.get(prefix + name)
+            if buffer is not None and saved is not None and saved.shape != buffer.shape:
+                self._buffers[name] = torch.empty_like(saved, device=buffer.device)
+        super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
 
     def _public(self, params: Params) -> Params:
         """Return ``params`` without anything that would keep the batch in memory."""

@@ -9,9 +9,9 @@ from torch import Tensor, nn
 
 from regaug._checks import check_choice, check_finite, check_integer, check_range
 from regaug.augment.base import Augmentation
-from regaug.augment.foma import _MOST_POINTS, _rows, joint_dimension
+from regaug.augment.joint import as_rows, joint_dimension, joint_rows, version
 from regaug.augment.latent import INPUT, Tap
-from regaug.dimension import _TREE_COLUMNS, _TREE_POINTS
+from regaug.dimension import TREE_COLUMNS, TREE_POINTS
 from regaug.exceptions import ArgumentError, NotFittedError, PlaceError, TooFewPointsError
 from regaug.functional.curvature import SMALLEST_RIDGE, cems
 
@@ -99,17 +99,17 @@ class CEMS(Augmentation[CEMSParams]):
         self._stored: Tensor
         self.register_buffer("_fitted_d", torch.tensor(-1))
         self.register_buffer("_stored", torch.empty(0, 0))
-        self._tree: Any = None  # of the stored rows; made when it is first needed
+        self._tree: tuple[Tensor, int, Any] | None = None  # made when it is first needed
 
     def fit(self, x: Tensor, y: Tensor) -> Self:
         """Store the joint training rows for ``neighbors``, their dimension for ``d``, if asked."""
         super().fit(x, y)
         if self.d == "two_nn_data":
-            self._fitted_d.fill_(joint_dimension(x, y, max_points=_MOST_POINTS))
+            self._fitted_d.fill_(joint_dimension(x, y))
         if self.neighbors != "batch":
             check_finite("x", x)
             check_finite("y", y)
-            self._stored, self._tree = _join(x, y).to(self._stored.device), None
+            self._stored = joint_rows(x, y, torch.float64).to(self._stored.device)
         return self
 
     def draw(self, x: Tensor, y: Tensor) -> CEMSParams:
@@ -129,7 +129,7 @@ class CEMS(Augmentation[CEMSParams]):
             return x, y
         neighborhoods = None if isinstance(self.neighbors, str) else self._neighborhoods(x, y)
         new_x, new_y = cems(
-            _rows(x), _rows(y), eta=params.eta, ridge=self.ridge, neighborhoods=neighborhoods
+            as_rows(x), as_rows(y), eta=params.eta, ridge=self.ridge, neighborhoods=neighborhoods
         )
         return new_x.reshape(x.shape), new_y.reshape(y.shape)
 
@@ -161,7 +161,7 @@ class CEMS(Augmentation[CEMSParams]):
 
     def _neighborhoods(self, x: Tensor, y: Tensor) -> Tensor:
         """Return the nearest stored rows of every row, ``(n, q, columns)``."""
-        stored, rows = self._stored, _join(x, y)
+        stored, rows = self._stored, joint_rows(x, y, torch.float64)
         if not len(stored):
             raise NotFittedError(
                 f"`CEMS(neighbors={self.neighbors})` must see the training rows first: call "
@@ -181,12 +181,8 @@ class CEMS(Augmentation[CEMSParams]):
         stored = self._stored
         n, columns = stored.shape
         count = min(int(self.neighbors), n)
-        if columns <= _TREE_COLUMNS and n > _TREE_POINTS:
-            if self._tree is None:
-                from scipy.spatial import KDTree
-
-                self._tree = KDTree(stored.double().cpu().numpy(), balanced_tree=False)
-            found = self._tree.query(rows.cpu().numpy(), k=count)[1]
+        if columns <= TREE_COLUMNS and n > TREE_POINTS:
+            found = self._make_tree().query(rows.cpu().numpy(), k=count)[1]
             return torch.from_numpy(found).to(rows.device)
         center = rows.mean(dim=0)  # products of numbers far from the origin would lose digits
         stored = stored.to(rows) - center
@@ -197,17 +193,12 @@ class CEMS(Augmentation[CEMSParams]):
             ]
         )
 
-    def _load_from_state_dict(
-        self, state_dict: dict[str, Any], prefix: str, *args: Any, **kwargs: Any
-    ) -> None:
-        # How many rows are stored is known only after `fit`: make room for as many as were saved.
-        saved = state_dict.get(prefix + "_stored")
-        if saved is not None:
-            self._stored = torch.empty_like(saved, device=self._stored.device)
-            self._tree = None
-        super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
+    def _make_tree(self) -> Any:
+        """Return a tree of the stored rows; a new one only if they have changed."""
+        stored = self._stored
+        if self._tree is None or self._tree[0] is not stored or self._tree[1] != version(stored):
+            from scipy.spatial import KDTree
 
-
-def _join(x: Tensor, y: Tensor) -> Tensor:
-    """Return the joint rows without their history; float64, so that distances tell them apart."""
-    return torch.cat([_rows(x).detach().double(), _rows(y).detach().double()], dim=1)
+            tree = KDTree(stored.double().cpu().numpy(), balanced_tree=False)
+            self._tree = stored, version(stored), tree
+        return self._tree[2]

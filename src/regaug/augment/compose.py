@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from regaug.augment.base import Augmentation
+from regaug.augment.joint import version
 from regaug.exceptions import ArgumentTypeError
 
 
@@ -109,7 +110,8 @@ class Compose(Augmentation[tuple[Any, ...]]):
         if isinstance(params, _Drawn) and (made := params.made_of(x, y)) is not None:
             return made
         for part, drawn in zip(self.parts, params, strict=True):
-            x, y = _apply(part, x, y, drawn)
+            if part.training:
+                x, y = part.apply_draw(x, y, drawn)
         return x, y
 
     def originals(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
@@ -138,31 +140,16 @@ class _Drawn(tuple[Any, ...]):
     """The draws of a chain, and what they made of the batch: drawing has to run the chain."""
 
     def remember(self, batch: tuple[Tensor, Tensor], made: tuple[Tensor, Tensor]) -> Self:
-        self._batch, self._made, self._versions = batch, made, _versions(*batch, *made)
+        self._batch, self._made = batch, made
+        self._versions = self._count_changes()
         return self
 
     def made_of(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor] | None:
         same = self._batch[0] is x and self._batch[1] is y
-        same = same and self._versions == _versions(*self._batch, *self._made)
-        return self._made if same else None
+        return self._made if same and self._versions == self._count_changes() else None
 
-
-def _apply(part: Augmentation[Any], x: Tensor, y: Tensor, params: Any) -> tuple[Tensor, Tensor]:
-    """Do with a part's draw what its ``forward`` does after drawing."""
-    if not part.training:
-        return x, y
-    old_x, old_y = part.originals(x, y)
-    if params is part.neutral:
-        return old_x, old_y
-    new_x, new_y = part.transform(x, y, params)
-    if part.append:
-        return torch.cat([old_x, new_x]), torch.cat([old_y, new_y])
-    return new_x, new_y
-
-
-def _versions(*batch: Tensor) -> tuple[int, ...]:
-    """Return counts that grow when a tensor is changed in place."""
-    return tuple(-1 if tensor.is_inference() else tensor._version for tensor in batch)
+    def _count_changes(self) -> list[int]:
+        return [version(tensor) for tensor in (*self._batch, *self._made)]
 
 
 def _check_part(part: object) -> None:

@@ -1,6 +1,5 @@
 """FOMA and FOMA_rho: scale the small singular values of a batch."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, Self
@@ -9,17 +8,15 @@ import torch
 from torch import Tensor
 
 from regaug import _random
-from regaug._checks import check_choice, check_finite, check_integer, check_range
+from regaug._checks import check_choice, check_integer, check_range
 from regaug.augment.base import Augmentation
-from regaug.dimension import two_nn
+from regaug.augment.joint import as_rows, joint_dimension, version
 from regaug.exceptions import ArgumentError, ArgumentTypeError, NotFittedError, TooFewPointsError
 from regaug.functional.foma import Joint, Targets, foma, join
 from regaug.functional.spectral import Gradient, Scale
 
 Weight = Literal["one", "lam", "lam2"]
 _EXPONENTS: dict[Weight, int] = {"one": 0, "lam": 1, "lam2": 2}
-# Above this many training rows TwoNN looks at a random part of them.
-_MOST_POINTS = 20_000
 
 
 @dataclass(frozen=True)
@@ -49,7 +46,7 @@ class _Known:
     joint: Joint
 
     def joint_of(self, x: Tensor, y: Tensor) -> Joint | None:
-        same = self.x is x and self.y is y and self.versions == (_version(x), _version(y))
+        same = self.x is x and self.y is y and self.versions == (version(x), version(y))
         return self.joint if same else None
 
 
@@ -140,15 +137,15 @@ class FOMA(Augmentation[FOMAParams]):
         """Estimate the intrinsic dimension of the joint training rows, for ``k="two_nn_data"``."""
         super().fit(x, y)
         if self.k == "two_nn_data":
-            self._fitted_k.fill_(joint_dimension(x, y, max_points=_MOST_POINTS))
+            self._fitted_k.fill_(joint_dimension(x, y))
         return self
 
     def draw(self, x: Tensor, y: Tensor) -> FOMAParams:
         """Draw lam and find the cut of this batch."""
         known = None
         if self.rho is not None:
-            joint = join(_rows(x), _rows(y), center=self.center)
-            known = _Known(x, y, (_version(x), _version(y)), joint)
+            joint = join(as_rows(x), as_rows(y), center=self.center)
+            known = _Known(x, y, (version(x), version(y)), joint)
             k = int(joint.spectrum.rank_at_share(self.rho))
         elif isinstance(self.k, int):
             k = self.k
@@ -172,7 +169,7 @@ class FOMA(Augmentation[FOMAParams]):
         """Scale the batch's singular values by ``params.lam`` beyond ``params.k``."""
         if params.lam == 1.0:
             return x, y
-        rows_x, rows_y = _rows(x), _rows(y)
+        rows_x, rows_y = as_rows(x), as_rows(y)
         new_x, new_y = foma(
             rows_x,
             rows_y,
@@ -198,26 +195,6 @@ class FOMA(Augmentation[FOMAParams]):
 
     def _public(self, params: FOMAParams) -> FOMAParams:
         return replace(params, _known=None) if params._known else params
-
-
-def joint_dimension(x: Tensor, y: Tensor, max_points: int | None = None) -> int:
-    """Return TwoNN's estimate for the joint rows, rounded up, less than their columns."""
-    check_finite("x", x)
-    check_finite("y", y)
-    points = torch.cat([_rows(x).detach().double(), _rows(y).detach().double()], dim=1)
-    most = points.shape[1] - 1
-    # On a regular grid the estimate is infinite.
-    return math.ceil(min(two_nn(points, max_points=max_points).dimension, most))
-
-
-def _rows(tensor: Tensor) -> Tensor:
-    """Return the samples of a batch as rows."""
-    return tensor if tensor.ndim == 2 else tensor.reshape(len(tensor), -1)
-
-
-def _version(tensor: Tensor) -> int:
-    """Return a count that grows when the tensor is changed in place."""
-    return -1 if tensor.is_inference() else tensor._version
 
 
 def _check_lam_range(lam_range: Sequence[float]) -> tuple[float, float]:

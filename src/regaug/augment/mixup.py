@@ -8,6 +8,7 @@ from torch import Tensor
 from regaug import _random
 from regaug._checks import check_range
 from regaug.augment.base import Augmentation
+from regaug.augment.joint import as_rows
 from regaug.exceptions import ArgumentError
 from regaug.functional.mixing import kernel_probabilities, mix
 
@@ -82,8 +83,8 @@ class Mixup(Augmentation[MixupParams]):
         if params.partners is None:
             return self.originals(x, y)
         new_x, new_y = mix(
-            x.reshape(len(x), -1),
-            y.reshape(len(y), -1),
+            as_rows(x),
+            as_rows(y),
             lam=params.lam,
             partners=params.partners,
         )

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from regaug._checks import check_range
 from regaug.augment.base import Augmentation
-from regaug.functional.spectral import cast
+from regaug.functional.precision import cast, working_dtype
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +69,7 @@ class GaussianNoise(Augmentation[NoiseParams]):
 
     def _draw_like(self, batch: Tensor) -> Tensor:
         # Half precision would round small noise away before it is added, so it gets float32.
-        dtype = torch.promote_types(batch.dtype, torch.float32)
+        dtype = working_dtype(batch)
         device = self.generator.device
         noise = torch.randn(batch.shape, generator=self.generator, device=device, dtype=dtype)
         return self.sigma * noise.to(batch.device)

@@ -5,9 +5,9 @@ import math
 import torch
 from torch import Tensor
 
-from regaug._checks import check_finite, check_floating, check_range
+from regaug._checks import check_finite, check_per_matrix, check_range, check_rows
 from regaug.exceptions import ArgumentError, ArgumentTypeError
-from regaug.functional.spectral import cast
+from regaug.functional.precision import cast, working_dtype
 
 
 def ada(x: Tensor, y: Tensor, *, clusters: Tensor, gamma: float | Tensor) -> tuple[Tensor, Tensor]:
@@ -43,15 +43,12 @@ def ada(x: Tensor, y: Tensor, *, clusters: Tensor, gamma: float | Tensor) -> tup
         >>> new_x.flatten(), new_y.flatten()
         (tensor([0.5000, 1.5000, 9.0000]), tensor([0.2500, 0.7500, 5.0000]))
     """
-    check_floating("x", x)
-    check_floating("y", y)
-    if x.ndim < 2 or x.shape[:-1] != y.shape[:-1]:
-        raise ArgumentError(
-            "`x` and `y` must be (..., n, d) and (..., n, m) with equal leading shapes, "
-            f"got {tuple(x.shape)} and {tuple(y.shape)}."
-        )
+    check_rows(x, y)
     _check_clusters(clusters, x.shape[:-1])
-    gamma = _check_gamma(gamma, x.shape[:-2])
+    if isinstance(gamma, Tensor):
+        gamma = check_per_matrix("gamma", gamma, x.shape[:-2], low=0.0, open_low=True)
+    else:
+        gamma = check_range("gamma", gamma, 0.0, open_low=True)
     if isinstance(gamma, float) and gamma == 1.0:
         return x, y
 
@@ -60,7 +57,7 @@ def ada(x: Tensor, y: Tensor, *, clusters: Tensor, gamma: float | Tensor) -> tup
     if x.ndim > 2:  # the same label in two batches of a stack means two groups
         offsets = torch.arange(0, n_groups, len(labels), device=groups.device)
         groups = groups + offsets.reshape(*x.shape[:-2], 1)
-    dtype = torch.promote_types(torch.promote_types(x.dtype, y.dtype), torch.float32)
+    dtype = working_dtype(x, y)
     rows = torch.cat([x.to(dtype), y.to(dtype)], dim=-1)
     means = group_means(rows.reshape(-1, rows.shape[-1]), groups.flatten(), n_groups)
     if not bool(means.isfinite().all()):
@@ -107,17 +104,3 @@ def _check_clusters(clusters: Tensor, shape: torch.Size) -> None:
             f"`clusters` must have one number for each row, shape {tuple(shape)}, "
             f"got shape {tuple(clusters.shape)}."
         )
-
-
-def _check_gamma(gamma: float | Tensor, shape: torch.Size) -> float | Tensor:
-    """Check the strength; given as a tensor it is a constant too, so drop its history."""
-    if not isinstance(gamma, Tensor):
-        return check_range("gamma", gamma, 0.0, open_low=True)
-    if gamma.ndim and gamma.shape != shape:
-        raise ArgumentError(
-            f"`gamma` must be a number or a tensor of the leading shape {tuple(shape)}, "
-            f"got shape {tuple(gamma.shape)}."
-        )
-    if not bool(((gamma > 0) & gamma.isfinite()).all()):
-        raise ArgumentError(f"`gamma` must be finite and greater than 0, got {gamma.tolist()}.")
-    return gamma.detach()

@@ -11,9 +11,10 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from regaug._checks import check_choice, check_finite, check_floating, check_range
+from regaug._checks import check_choice, check_finite, check_floating, check_range, check_rows
 from regaug.exceptions import ArgumentError
-from regaug.functional.spectral import cast, decompose
+from regaug.functional.precision import cast
+from regaug.functional.spectral import decompose
 
 # A smaller ridge could be lost in the rounding of a system that has no full rank.
 SMALLEST_RIDGE = 1e-9
@@ -166,16 +167,12 @@ def _solve(gram: Tensor, target: Tensor, ridge: float) -> Tensor:
 
 
 def _check_arguments(x: Tensor, y: Tensor, eta: Tensor, neighborhoods: Tensor | None) -> None:
-    for name, tensor in (("x", x), ("y", y), ("eta", eta)):
-        check_floating(name, tensor)
-    if x.ndim < 2 or not x.shape[:-1] == y.shape[:-1] == eta.shape[:-1]:
+    check_rows(x, y)
+    check_floating("eta", eta)
+    if eta.shape[:-1] != x.shape[:-1]:
         raise ArgumentError(
-            "`x`, `y` and `eta` must be (..., n, d_x), (..., n, m) and (..., n, d) with equal "
-            f"leading shapes, got {tuple(x.shape)}, {tuple(y.shape)} and {tuple(eta.shape)}."
-        )
-    if x.numel() == 0 or y.numel() == 0:
-        raise ArgumentError(
-            f"`x` and `y` must not be empty, got {tuple(x.shape)} and {tuple(y.shape)}."
+            f"`eta` must be (..., n, d) with a step for every row of `x` {tuple(x.shape)}, "
+            f"got {tuple(eta.shape)}."
         )
     for name, tensor in (("x", x), ("y", y), ("eta", eta)):
         check_finite(name, tensor)

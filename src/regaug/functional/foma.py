@@ -6,13 +6,13 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from regaug._checks import check_choice, check_finite, check_floating
-from regaug.exceptions import ArgumentError, NonFiniteError
+from regaug._checks import check_choice, check_finite, check_rows
+from regaug.exceptions import NonFiniteError
+from regaug.functional.precision import cast
 from regaug.functional.spectral import (
     Gradient,
     Scale,
     Spectrum,
-    cast,
     decompose,
     scale_singular_values,
 )
@@ -95,13 +95,7 @@ def foma(
         tensor([[2.0000, 0.0000],
                 [0.0000, 0.5000]])
     """
-    check_floating("x", x)
-    check_floating("y", y)
-    if x.ndim < 2 or x.shape[:-1] != y.shape[:-1]:
-        raise ArgumentError(
-            "`x` and `y` must be (..., n, d) and (..., n, m) with equal leading shapes, "
-            f"got {tuple(x.shape)} and {tuple(y.shape)}."
-        )
+    check_rows(x, y)
     check_choice("targets", targets, ("joint", "keep"))
     joint = join(x, y, center=center) if joint is None else joint
     rows = scale_singular_values(

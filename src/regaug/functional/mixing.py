@@ -1,13 +1,17 @@
 """Mixing of rows with partner rows: mixup (Zhang et al., 2018) and C-Mixup (Yao et al., 2022)."""
 
-import sys
-
 import torch
 from torch import Tensor
 
-from regaug._checks import check_finite, check_floating, check_range
+from regaug._checks import (
+    check_finite,
+    check_floating,
+    check_per_matrix,
+    check_range,
+    check_rows,
+)
 from regaug.exceptions import ArgumentError, ArgumentTypeError
-from regaug.functional.spectral import _check_per_matrix, cast
+from regaug.functional.precision import cast, working_dtype
 
 
 def mix(x: Tensor, y: Tensor, *, lam: float | Tensor, partners: Tensor) -> tuple[Tensor, Tensor]:
@@ -34,16 +38,10 @@ def mix(x: Tensor, y: Tensor, *, lam: float | Tensor, partners: Tensor) -> tuple
         >>> mix(x, y, lam=0.75, partners=torch.tensor([1]))  # the first row alone
         (tensor([[1.]]), tensor([[2.]]))
     """
-    check_floating("x", x)
-    check_floating("y", y)
-    if x.ndim < 2 or x.shape[:-1] != y.shape[:-1]:
-        raise ArgumentError(
-            "`x` and `y` must be (..., n, d) and (..., n, m) with equal leading shapes, "
-            f"got {tuple(x.shape)} and {tuple(y.shape)}."
-        )
+    check_rows(x, y)
     _check_partners(partners, x.shape[:-1])
     if isinstance(lam, Tensor):
-        lam = _check_per_matrix("lam", lam, x.shape[:-2], low=0.0, high=1.0)
+        lam = check_per_matrix("lam", lam, x.shape[:-2], low=0.0, high=1.0)
     else:
         lam = check_range("lam", lam, 0.0, 1.0)
     return _mix_rows(x, lam, partners), _mix_rows(y, lam, partners)
@@ -74,8 +72,8 @@ def kernel_probabilities(y: Tensor, *, bandwidth: float | Tensor) -> Tensor:
         raise ArgumentError(f"`y` must be (..., n, m), got {tuple(y.shape)}.")
     check_finite("y", y)
     if isinstance(bandwidth, Tensor):
-        bandwidth = _check_per_matrix(
-            "bandwidth", bandwidth.double(), y.shape[:-2], low=sys.float_info.min
+        bandwidth = check_per_matrix(
+            "bandwidth", bandwidth.double(), y.shape[:-2], low=0.0, open_low=True
         )[..., None, None]
     else:
         bandwidth = check_range("bandwidth", bandwidth, 0.0, open_low=True)
@@ -95,7 +93,7 @@ def _mix_rows(rows: Tensor, lam: float | Tensor, partners: Tensor) -> Tensor:
         others = rows.index_select(0, partners)  # whole rows: faster than the general way
     else:
         others = torch.take_along_dim(rows, partners[..., None], dim=-2)
-    dtype = torch.promote_types(rows.dtype, torch.float32)
+    dtype = working_dtype(rows)
     own, others = own.to(dtype), others.to(dtype)
     if isinstance(lam, Tensor):
         new = torch.lerp(others, own, lam.to(rows.device, dtype)[..., None, None])

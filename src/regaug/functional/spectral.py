@@ -19,8 +19,16 @@ from typing import Any, Literal, TypeVar
 import torch
 from torch import Tensor
 
-from regaug._checks import check_choice, check_finite, check_floating, check_integer, check_range
-from regaug.exceptions import ArgumentError, ArgumentTypeError, RegaugError
+from regaug._checks import (
+    check_choice,
+    check_finite,
+    check_floating,
+    check_integer,
+    check_per_matrix,
+    check_range,
+)
+from regaug.exceptions import ArgumentError, RegaugError
+from regaug.functional.precision import cast
 
 Scale = Literal["trailing", "leading"]
 Gradient = Literal["exact", "frozen"]
@@ -143,11 +151,11 @@ def scale_singular_values(
     check_choice("gradient", gradient, ("exact", "frozen"))
     *leading_shape, n, r = a.shape
     if isinstance(lam, Tensor):
-        lam = _check_per_matrix("lam", lam, leading_shape, low=0.0)
+        lam = check_per_matrix("lam", lam, leading_shape, low=0.0)
     else:
         lam = check_range("lam", lam, 0.0)
     if isinstance(k, Tensor):
-        k = _check_per_matrix("k", k, leading_shape, low=0, high=min(n, r))
+        k = check_per_matrix("k", k, leading_shape, low=0, high=min(n, r), whole=True)
     else:
         k = check_integer("k", k, 0, min(n, r))
 
@@ -180,21 +188,13 @@ def rank_at_share(singular_values: Tensor, rho: float | Tensor) -> Tensor:
     """
     check_floating("singular_values", singular_values)
     if isinstance(rho, Tensor):
-        rho = _check_per_matrix("rho", rho, singular_values.shape[:-1], low=0.0, high=1.0)
+        rho = check_per_matrix("rho", rho, singular_values.shape[:-1], low=0.0, high=1.0)
         rho = rho[..., None]
     else:
         rho = check_range("rho", rho, 0.0, 1.0)
     cumulative = singular_values.double().cumsum(-1)
     # The last sum is the total: comparing with it, rather than dividing, makes rho = 1 exact.
     return (cumulative <= rho * cumulative[..., -1:]).sum(-1)
-
-
-def cast(new: Tensor, dtype: torch.dtype) -> Tensor:
-    """Return ``new`` in ``dtype``; a row can grow past the range of float16, so stop at its end."""
-    if new.dtype == dtype:
-        return new
-    limit = torch.finfo(dtype).max
-    return new.clamp(-limit, limit).to(dtype)
 
 
 def _rescale(
@@ -251,8 +251,8 @@ class _Cut:
 class _ExactCombination(torch.autograd.Function):
     """Scale the part of ``a`` in the span of the basis, which itself depends on ``a``.
 
-    With N the basis, O the other directions, c their factors and H the incoming gradient, for a
-    wide ``a`` the gradient is (c_O I + (c_N - c_O) (N N^T)) H + (c_N - c_O) (W N^T + N W^T) a, where
+    With N the basis, O the other directions, c their factors and H the incoming gradient, the
+    gradient of a wide ``a`` is c_O H + (c_N - c_O) (N N^T H + (W N^T + N W^T) a), where
     W = O ((O^T (H a^T + a H^T) N) / gaps). Everything is kept as thin as the basis.
     """
 
@@ -388,20 +388,3 @@ def _no_autocast(a: Tensor) -> AbstractContextManager[Any]:
     """Keep autocast from lowering the precision of the matrix products."""
     kind = "cpu" if a.is_cpu else a.device.type  # asking for the device's name is slow
     return torch.autocast(kind, enabled=False) if torch.is_autocast_enabled(kind) else nullcontext()
-
-
-def _check_per_matrix(
-    name: str, value: Tensor, shape: list[int] | torch.Size, *, low: float, high: float = math.inf
-) -> Tensor:
-    """Check a parameter that is given per matrix; it is a constant, so drop its history."""
-    if value.ndim and list(value.shape) != list(shape):
-        raise ArgumentError(
-            f"`{name}` must be a number or a tensor of the leading shape {tuple(shape)}, "
-            f"got shape {tuple(value.shape)}."
-        )
-    if name == "k" and (value.is_floating_point() or value.dtype == torch.bool):
-        raise ArgumentTypeError(f"`{name}` must hold whole numbers, got {value.dtype}.")
-    if not bool(((value >= low) & (value <= high) & value.isfinite()).all()):
-        span = f"at least {low:g}" if math.isinf(high) else f"from {low:g} to {high:g}"
-        raise ArgumentError(f"`{name}` must be finite and {span}, got {value.tolist()}.")
-    return value.detach()

@@ -1,0 +1,39 @@
+"""A batch as joint rows ``[x, y]``, one for every sample."""
+
+import math
+
+import torch
+from torch import Tensor
+
+from regaug._checks import check_finite
+from regaug.dimension import two_nn
+from regaug.functional.precision import working_dtype
+
+# Above this many training rows TwoNN looks at a random part of them.
+_MOST_POINTS = 20_000
+
+
+def as_rows(tensor: Tensor) -> Tensor:
+    """Return the samples of a batch as rows ``(n, columns)``."""
+    return tensor if tensor.ndim == 2 else tensor.reshape(len(tensor), -1)
+
+
+def joint_rows(x: Tensor, y: Tensor, dtype: torch.dtype | None = None) -> Tensor:
+    """Return ``[x, y]`` without its history, in ``dtype`` or at least float32."""
+    dtype = working_dtype(x, y) if dtype is None else dtype
+    return torch.cat([as_rows(x).detach().to(dtype), as_rows(y).detach().to(dtype)], dim=1)
+
+
+def joint_dimension(x: Tensor, y: Tensor) -> int:
+    """Return TwoNN's estimate for the joint rows, rounded up, less than their columns."""
+    check_finite("x", x)
+    check_finite("y", y)
+    points = joint_rows(x, y, torch.float64)
+    # On a regular grid the estimate is infinite.
+    most = points.shape[1] - 1
+    return math.ceil(min(two_nn(points, max_points=_MOST_POINTS).dimension, most))
+
+
+def version(tensor: Tensor) -> int:
+    """Return a count that grows when the tensor is changed in place."""
+    return -1 if tensor.is_inference() else tensor._version
