@@ -83,7 +83,7 @@ def decompose(a: Tensor) -> Spectrum:
     """
     rows = a.detach().double()
     try:
-        values, vectors = torch.linalg.eigh(_cross_gram(rows, rows))
+        values, vectors = torch.linalg.eigh(_gram(rows))
         if values.ndim == 1:
             levels = values.tolist()
             smallest = largest = levels[-1]
@@ -99,7 +99,7 @@ def decompose(a: Tensor) -> Spectrum:
     scale = rows.abs().amax((-2, -1), keepdim=True)
     scale = scale.where(scale > 0, 1.0)
     rows = rows / scale
-    values, vectors = torch.linalg.eigh(_cross_gram(rows, rows))
+    values, vectors = torch.linalg.eigh(_gram(rows))
     return Spectrum(values, vectors, values.tolist() if values.ndim == 1 else None, scale)
 
 
@@ -149,15 +149,15 @@ def scale_singular_values(
         )
     check_choice("scale", scale, ("trailing", "leading"))
     check_choice("gradient", gradient, ("exact", "frozen"))
-    *leading_shape, n, r = a.shape
+    rank = min(a.shape[-1], a.shape[-2])
     if isinstance(lam, Tensor):
-        lam = check_per_matrix("lam", lam, leading_shape, low=0.0)
+        lam = check_per_matrix("lam", lam, a.shape[:-2], low=0.0)
     else:
         lam = check_range("lam", lam, 0.0)
     if isinstance(k, Tensor):
-        k = check_per_matrix("k", k, leading_shape, low=0, high=min(n, r), whole=True)
+        k = check_per_matrix("k", k, a.shape[:-2], low=0, high=rank, whole=True)
     else:
-        k = check_integer("k", k, 0, min(n, r))
+        k = check_integer("k", k, 0, rank)
 
     spectrum = decompose(a) if spectrum is None else spectrum
     if a.dtype == torch.float64 and not _is_resolved(spectrum, k):
@@ -215,13 +215,12 @@ def _rescale(
     is_leading = basis.shape[-1] <= others.shape[-1]
     if not is_leading:  # the narrower side is less work
         basis, others, inside, outside = others, basis, outside, inside
+    cut = _Cut(basis, others, is_leading, _is_wide(a), inside, outside, spectrum, k)
     with _no_autocast(a):
         if gradient == "exact" and rows.requires_grad and torch.is_grad_enabled():
-            cut = _Cut(basis, others, is_leading, inside, outside, spectrum, k)
             new: Tensor = _ExactCombination.apply(rows, cut)  # type: ignore[no-untyped-call]
         else:
-            coordinates = _project(rows, basis)
-            new = _expand(rows, basis, coordinates, outside, inside - outside)
+            new, _ = _combine(rows, cut)
     return cast(new, a.dtype)
 
 
@@ -233,6 +232,7 @@ class _Cut:
         basis: Singular vectors of the narrower side as columns.
         others: Those of the wider side.
         is_leading: Whether the basis is the leading side.
+        is_wide: Whether they are left singular vectors.
         inside: Factor of the directions in the basis.
         outside: Factor of the others.
         spectrum: All eigenvalues.
@@ -242,14 +242,25 @@ class _Cut:
     basis: Tensor
     others: Tensor
     is_leading: bool
+    is_wide: bool
     inside: Factor
     outside: Factor
     spectrum: Spectrum
     k: int | Tensor
 
 
+def _combine(a: Tensor, cut: _Cut) -> tuple[Tensor, Tensor]:
+    """Multiply each side of the cut by its factor; return the coordinates in the basis as well."""
+    contrast = cut.inside - cut.outside
+    if cut.is_wide:
+        coordinates = cut.basis.mT @ a
+        return _add_product(a, cut.basis, coordinates, cut.outside, contrast), coordinates
+    coordinates = a @ cut.basis
+    return _add_product(a, coordinates, cut.basis.mT, cut.outside, contrast), coordinates
+
+
 class _ExactCombination(torch.autograd.Function):
-    """Scale the part of ``a`` in the span of the basis, which itself depends on ``a``.
+    """:func:`_combine` with a gradient that includes how the basis depends on ``a``.
 
     With N the basis, O the other directions, c their factors and H the incoming gradient, the
     gradient of a wide ``a`` is c_O H + (c_N - c_O) (N N^T H + (W N^T + N W^T) a), where
@@ -258,10 +269,10 @@ class _ExactCombination(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, a: Tensor, cut: _Cut) -> Tensor:
-        coordinates = _project(a, cut.basis)
+        new, coordinates = _combine(a, cut)
         ctx.save_for_backward(a, coordinates)
         ctx.cut = cut
-        return _expand(a, cut.basis, coordinates, cut.outside, cut.inside - cut.outside)
+        return new
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
@@ -272,32 +283,21 @@ class _ExactCombination(torch.autograd.Function):
             )
         a, coordinates = ctx.saved_tensors
         cut = ctx.cut
-        contrast = cut.inside - cut.outside
+        basis, others, contrast = cut.basis, cut.others, cut.inside - cut.outside
         with _no_autocast(grad):
-            of_grad = _project(grad, cut.basis)
-            if _is_wide(a):
-                turn = _add_product(grad @ coordinates.mT, a, of_grad.mT, 1.0, 1.0)
-            else:
-                turn = _add_product(grad.mT @ coordinates, a.mT, of_grad, 1.0, 1.0)
-            turn = cut.others @ (cut.others.mT @ turn).div_(_signed_gaps(cut))
-            left, right = (turn.mT, a) if _is_wide(a) else (a, turn)
-            of_grad = _add_product(of_grad, left, right, contrast, contrast)
-            result = _expand(grad, cut.basis, of_grad, cut.outside, 1.0)
-            result = _expand(result, turn, coordinates, 1.0, contrast)
-        return result, None
-
-
-def _project(a: Tensor, basis: Tensor) -> Tensor:
-    """Return the coordinates of ``a`` in the basis: rows for wide matrices, columns for tall."""
-    return basis.mT @ a if _is_wide(a) else a @ basis
-
-
-def _expand(
-    base: Tensor, basis: Tensor, coordinates: Tensor, beta: Factor, alpha: Factor
-) -> Tensor:
-    """Return ``beta * base + alpha * (what the coordinates stand for)``."""
-    left, right = (basis, coordinates) if _is_wide(base) else (coordinates, basis.mT)
-    return _add_product(base, left, right, beta, alpha)
+            if cut.is_wide:
+                of_grad = basis.mT @ grad
+                turn = _add_product_(grad @ coordinates.mT, a, of_grad.mT, 1.0, 1.0)
+                turn = others @ (others.mT @ turn).div_(_signed_gaps(cut))
+                of_grad = _add_product_(of_grad, turn.mT, a, contrast, contrast)
+                direct = _add_product(grad, basis, of_grad, cut.outside, 1.0)
+                return _add_product_(direct, turn, coordinates, 1.0, contrast), None
+            of_grad = grad @ basis
+            turn = _add_product_(grad.mT @ coordinates, a.mT, of_grad, 1.0, 1.0)
+            turn = others @ (others.mT @ turn).div_(_signed_gaps(cut))
+            of_grad = _add_product_(of_grad, a, turn, contrast, contrast)
+            direct = _add_product(grad, of_grad, basis.mT, cut.outside, 1.0)
+            return _add_product_(direct, coordinates, turn.mT, 1.0, contrast), None
 
 
 def _add_product(base: Tensor, left: Tensor, right: Tensor, beta: Factor, alpha: Factor) -> Tensor:
@@ -305,6 +305,13 @@ def _add_product(base: Tensor, left: Tensor, right: Tensor, beta: Factor, alpha:
     if base.ndim == 2 and not isinstance(beta, Tensor) and not isinstance(alpha, Tensor):
         return torch.addmm(base, left, right, beta=beta, alpha=alpha)
     return beta * base + alpha * (left @ right)
+
+
+def _add_product_(base: Tensor, left: Tensor, right: Tensor, beta: Factor, alpha: Factor) -> Tensor:
+    """Do the same in the memory of ``base``."""
+    if base.ndim == 2 and not isinstance(beta, Tensor) and not isinstance(alpha, Tensor):
+        return base.addmm_(left, right, beta=beta, alpha=alpha)
+    return base.mul_(beta).add_(alpha * (left @ right))
 
 
 def _cut(columns: Tensor, k: int | Tensor) -> tuple[Tensor, Tensor]:
@@ -379,9 +386,9 @@ def _is_wide(a: Tensor) -> bool:
     return bool(a.shape[-2] < a.shape[-1])
 
 
-def _cross_gram(a: Tensor, b: Tensor) -> Tensor:
-    """Return ``a b^T`` for wide matrices and ``b^T a`` for tall ones."""
-    return a @ b.mT if _is_wide(a) else b.mT @ a
+def _gram(a: Tensor) -> Tensor:
+    """Return ``a a^T`` for wide matrices and ``a^T a`` for tall ones."""
+    return a @ a.mT if _is_wide(a) else a.mT @ a
 
 
 def _no_autocast(a: Tensor) -> AbstractContextManager[Any]:
