@@ -15,10 +15,7 @@ import matplotlib
 import torch
 from torch import Tensor
 
-from regaug import FOMA, NearestBatchSampler, RandomBatchSampler
-from regaug.augment.cems import CEMS
-from regaug.augment.mixup import Mixup
-from regaug.augment.noise import GaussianNoise
+from regaug import CEMS, FOMA, GaussianNoise, Mixup, NearestBatchSampler, RandomBatchSampler
 
 matplotlib.use("Agg")  # no screen needed
 import matplotlib.pyplot as plt
