@@ -313,3 +313,19 @@ def test_autocast_trains(batch, gradient, dtype):
         loss = F.mse_loss(net(x).float(), tap.targets(y))
     loss.backward()
     assert all(parameter.grad.isfinite().all() for parameter in net.parameters())
+
+
+@pytest.mark.filterwarnings("ignore")  # of the compiler's own making
+@pytest.mark.parametrize("name", ["1", "_orig_mod.1"])
+def test_a_compiled_model_gives_the_same_loss(batch, name):
+    x, y = batch
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(3, 8), nn.ReLU(), nn.Linear(8, 1))
+    with FOMA().at(net, "1") as tap:
+        expected = F.mse_loss(net(x), tap.targets(y))
+    compiled = torch.compile(net, backend="aot_eager")
+    compiled(x)  # compiled before the layer is tapped
+    with FOMA().at(compiled, name) as tap:
+        loss = F.mse_loss(compiled(x), tap.targets(y))
+        loss.backward()
+    torch.testing.assert_close(loss, expected)

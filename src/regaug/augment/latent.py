@@ -26,7 +26,8 @@ class Tap:
     tensor from the model, call :meth:`targets` first: the tensor it returns is filled in when the
     model runs.
 
-    Outside training (either ``model.eval()`` or the augmentation's) nothing is changed.
+    Outside training (either ``model.eval()`` or the augmentation's) nothing is changed. In training
+    a model made by ``torch.compile`` runs uncompiled.
 
     Attributes:
         params: What the augmentation drew for the last batch.
@@ -43,13 +44,15 @@ class Tap:
         self._modules = {name: _find(model, name) for name in names}
         self._augmentation = augmentation
         self._model = model
-        self._forward: Callable[..., Any] = model.forward
+        self._forward = self._plain_forward = model.forward
         self._waiting: deque[_Later] = deque()  # forward passes that wait for their targets
         self._given: deque[tuple[Tensor, Tensor]] = deque()  # targets that wait for a forward pass
 
     def __enter__(self) -> Self:
         self._own_forward = self._model.__dict__.get("forward")
-        self._forward = self._model.forward
+        self._plain_forward = self._model.forward
+        # A compiled model does not look for hooks any more: run the one it was made from.
+        self._forward = getattr(self._model, "_orig_mod", self._plain_forward)
         self._model.forward = self._call
         return self
 
@@ -94,7 +97,7 @@ class Tap:
     def _call(self, *args: Any, **kwargs: Any) -> Any:
         """Stand in for ``model.forward``."""
         if not self._is_active():
-            return self._forward(*args, **kwargs)
+            return self._plain_forward(*args, **kwargs)
         names = list(self._modules)
         if len(names) > 1:
             self.place = names[_random.integer(len(names), self._augmentation.generator)]
@@ -141,7 +144,10 @@ class Tap:
         finally:
             handle.remove()
         if not new_targets:
-            raise PlaceError(f"The module {place!r} did not run in the model's forward pass.")
+            raise PlaceError(
+                f"The module {place!r} did not run in the model's forward pass. Name one that "
+                "does; a module inside a compiled part of a model cannot be reached."
+            )
         return output, new_targets[0]
 
     def _augment(self, place: str, output: Any, y: Tensor) -> tuple[Tensor, Tensor]:
