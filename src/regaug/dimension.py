@@ -119,7 +119,7 @@ def linear_dimension(
 
 def _as_rows(points: NDArray[Any] | Tensor) -> Tensor:
     """Return the points as the rows of a finite float64 tensor."""
-    rows = torch.as_tensor(points).detach()
+    rows = points.detach() if isinstance(points, Tensor) else torch.from_numpy(np.array(points))
     if rows.ndim < 2 or rows.numel() == 0:
         raise ArgumentError(
             f"`points` must be (n, *features) and not empty, got shape {tuple(rows.shape)}."

@@ -8,10 +8,13 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import chisquare
 from torch.utils.data import DataLoader, TensorDataset
 
 from regaug import NearestBatchSampler, RandomBatchSampler, WeightedBatchSampler
 from regaug.exceptions import ArgumentError, ArgumentTypeError, NonFiniteError
+from regaug.samplers import weighted
+from regaug.samplers.weighted import _Line
 
 SAMPLERS = [RandomBatchSampler, NearestBatchSampler, WeightedBatchSampler]
 
@@ -183,6 +186,53 @@ def test_weighted_partners_are_drawn_by_one_over_distance():
     found = counts / counts.sum()
     spread = (expected * (1 - expected) / counts.sum()).sqrt()
     assert ((found - expected).abs() <= 4 * spread + 1e-9).all()
+
+
+def draw_company(values, used, here, count, seed):
+    line = _Line(np.sort(values), np.random.default_rng(seed))
+    line.is_unused[used] = False
+    return line._company(here, count)
+
+
+def assert_frequencies(counts, expected):
+    counts, expected = np.asarray(counts, float), np.asarray(expected) * np.sum(counts)
+    is_large = expected >= 5
+    counts = np.append(counts[is_large], counts[~is_large].sum())
+    expected = np.append(expected[is_large], expected[~is_large].sum())
+    if expected[-1] == 0:
+        counts, expected = counts[:-1], expected[:-1]
+    assert chisquare(counts, expected).pvalue > 1e-4
+
+
+@pytest.mark.parametrize("used", [[0], [0, 1, 2, 9]], ids=["fresh", "near ones used"])
+@pytest.mark.parametrize("rounds", [20, 0], ids=["by proposals", "from all"])
+def test_weighted_draws_are_exact(used, rounds, monkeypatch):
+    # Near, far and very near: 1e-9 away is a band of its own, and once used holds nearly all mass.
+    monkeypatch.setattr(weighted, "_ROUNDS", rounds)
+    values = np.array([0.0, 1e-9, 0.3, 0.31, 0.7, 1.0, 2.0, 4.0, 4.5, 30.0])
+    free = [i for i in range(10) if i not in used]
+    weights = np.zeros(10)
+    weights[free] = 1 / values[free]
+    first, second = np.zeros(10), np.zeros(10)
+    for seed in range(3000):
+        one, two = draw_company(values, used, 0.0, 2, seed)
+        first[one] += 1
+        second[two] += 1
+    expected_second = np.zeros(10)
+    for i in free:  # the first one is gone when the second is drawn
+        left = weights.copy()
+        left[i] = 0
+        expected_second += weights[i] / weights.sum() * left / left.sum()
+    if rounds:  # the explicit way draws a set, without order
+        assert_frequencies(first, weights / weights.sum())
+        assert_frequencies(second, expected_second)
+    assert_frequencies(first + second, (weights / weights.sum() + expected_second) / 2)
+
+
+@pytest.mark.parametrize("sampler", [NearestBatchSampler, WeightedBatchSampler])
+def test_extreme_targets_are_fine(sampler):
+    for y in ([-1.7e308, 0.0, 1.7e308, 1.0], [0.0, 5e-324, 1e-300, 1.0], [3.0] * 4):
+        assert sorted(index for batch in sampler(y, 2) for index in batch) == [0, 1, 2, 3]
 
 
 def test_a_million_samples_take_time_and_memory_in_proportion():

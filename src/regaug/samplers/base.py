@@ -135,7 +135,8 @@ def group_by_key(
 
 def _as_rows(y: Tensor | NDArray[Any] | Sequence[float]) -> NDArray[np.float64]:
     """Return the targets as the rows of a finite float64 array."""
-    rows = torch.as_tensor(y).detach().cpu()
+    # Through NumPy, because torch would read a list of Python floats as float32.
+    rows = y.detach().cpu() if isinstance(y, Tensor) else torch.from_numpy(np.array(y))
     if rows.ndim < 1 or rows.numel() == 0:
         raise ArgumentError(
             f"`y` must be (n,) or (n, *targets) and not empty, got shape {tuple(rows.shape)}."
