@@ -21,11 +21,26 @@ PUBLIC = {
     "NearestBatchSampler",
     "RandomBatchSampler",
     "WeightedBatchSampler",
+    "data",
     "functional",
     "linear_dimension",
     "two_nn",
 }
-HEAVY = ["lightning", "optuna", "ray", "matplotlib", "pandas", "typer", "rich", "torch._dynamo"]
+HEAVY = [
+    "pyarrow",
+    "pooch",
+    "sklearn",
+    "scipy",
+    "PIL",
+    "lightning",
+    "optuna",
+    "ray",
+    "matplotlib",
+    "pandas",
+    "typer",
+    "rich",
+    "torch._dynamo",
+]
 
 
 def test_public_names_are_those_of_the_contract():

@@ -1,6 +1,6 @@
 """Data augmentation for regression in PyTorch."""
 
-from regaug import functional, methods
+from regaug import data, functional, methods
 from regaug.augment import ADA, CEMS, FOMA, CMixup, Compose, GaussianNoise, Identity, Mixup
 from regaug.dimension import linear_dimension, two_nn
 from regaug.samplers import (
@@ -25,6 +25,7 @@ __all__ = [
     "NearestBatchSampler",
     "RandomBatchSampler",
     "WeightedBatchSampler",
+    "data",
     "functional",
     "linear_dimension",
     "methods",

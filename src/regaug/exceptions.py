@@ -31,3 +31,15 @@ class PlaceError(RegaugError, RuntimeError):
 
 class TooFewPointsError(ArgumentError):
     """There are too few different points for an estimate."""
+
+
+class DataNotFoundError(RegaugError, FileNotFoundError):
+    """A data file is not on this machine and cannot be fetched."""
+
+
+class DataError(RegaugError, ValueError):
+    """A data file or table is not what it should be."""
+
+
+class MissingExtraError(RegaugError, ImportError):
+    """A package is needed that is installed with an extra of this one."""

@@ -1,0 +1,121 @@
+"""``regaug data``: the named data sets, which of them are here, and how to get the others."""
+
+import json
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from regaug.data import named
+from regaug.exceptions import DataNotFoundError, RegaugError
+
+app = typer.Typer(no_args_is_help=True, help="List and fetch the named data sets.")
+
+AsJSON = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="A name that `regaug data list` shows.")]
+Names = Annotated[
+    list[str], typer.Argument(metavar="NAME", help="Names that `regaug data list` shows.")
+]
+
+
+@app.command("list")
+def list_(as_json: AsJSON = False) -> None:
+    """List the named data sets, and say which are on this disk.
+
+    In a pipe: a line each, with name, task, yes or no, path, and how to get it, between tabs.
+
+    Example: regaug data list | grep image
+    """
+    rows = [_describe(name) for name in named.NAMES]
+    if as_json:
+        _print_json(rows)
+    elif sys.stdout.isatty():
+        _print_table(rows)
+    else:
+        for row in rows:
+            typer.echo("\t".join(_cells(row)))
+
+
+@app.command()
+def fetch(names: Names, as_json: AsJSON = False) -> None:
+    """Fetch data sets into the cache and verify them.
+
+    What is already here is left as it is. The cache is the folder that REGAUG_CACHE names, or the
+    one the system has for caches. For a data set that cannot be fetched it says how to get it by
+    hand, and the exit code is 1.
+
+    Example: regaug data fetch airfoil no2
+    """
+    for name in names:
+        named.info(name)  # a misspelt name is told before anything is fetched
+    rows = [_fetch_one(name, as_json) for name in dict.fromkeys(names)]
+    if as_json:
+        _print_json(rows)
+    if any(row["error"] for row in rows):
+        raise typer.Exit(1)
+
+
+@app.command()
+def path(name: Name, as_json: AsJSON = False) -> None:
+    """Print where a data set is: its file or folder.
+
+    Nothing is fetched; a data set that is not on this disk gives exit code 1.
+
+    Example: head -n 3 "$(regaug data path airfoil)"
+    """
+    place = named.where(name)
+    if place is None and named.is_here(name):
+        raise DataNotFoundError(f"{name} has no file: it {named.how(name)}.")
+    if place is None:
+        raise DataNotFoundError(f"{name} is not on this disk. How to get it: {named.how(name)}")
+    if as_json:
+        _print_json({"name": name, "path": str(place)})
+    else:
+        typer.echo(place)
+
+
+def _describe(name: str) -> dict[str, Any]:
+    place = named.where(name)
+    return {
+        "name": name,
+        "task": named.info(name).task,
+        "here": named.is_here(name),
+        "path": None if place is None else str(place),
+        "get": named.how(name),
+        "licence": named.info(name).licence,
+    }
+
+
+def _fetch_one(name: str, as_json: bool) -> dict[str, Any]:
+    paths: list[str] = []
+    error: str | None = None
+    try:
+        paths = [str(place) for place in named.fetch(name)]
+        if not as_json:
+            typer.echo(f"{name}\t{' '.join(paths) or named.how(name)}")
+    except RegaugError as failure:
+        error = str(failure)
+        typer.echo(f"Error: {name}: {error}", err=True)
+    return {"name": name, "paths": paths, "error": error}
+
+
+def _cells(row: dict[str, Any]) -> list[str]:
+    is_here = "yes" if row["here"] else "no"
+    return [row["name"], row["task"], is_here, row["path"] or "-", row["get"]]
+
+
+def _print_json(value: Any) -> None:
+    typer.echo(json.dumps(value, indent=2))
+
+
+def _print_table(rows: list[dict[str, Any]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table("name", "task", "here", "where, or how to get it", box=None, pad_edge=False)
+    for row in rows:
+        name, task, is_here, _, way = _cells(row)
+        # A path is to be copied: it is folded, never cut.
+        table.add_row(name, task, is_here, Text(row["path"] or way, overflow="fold"))
+    Console().print(table)

@@ -1,0 +1,61 @@
+"""The command ``regaug``: where the commands come together and errors become one line."""
+
+import sys
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from regaug import __version__
+from regaug.cli import data
+from regaug.exceptions import RegaugError, UnknownNameError
+
+FAILED, WRONG_USAGE = 1, 2
+
+
+class Commands(TyperGroup):
+    """Commands whose errors a user reads as one line, without a traceback."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command."""
+        try:
+            return super().invoke(ctx)
+        except RegaugError as error:
+            typer.echo(f"Error: {error}", err=True)
+            is_misspelt = isinstance(error, UnknownNameError)
+            raise typer.Exit(WRONG_USAGE if is_misspelt else FAILED) from error
+
+
+app = typer.Typer(
+    cls=Commands,
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+app.add_typer(data.app, name="data")
+
+
+def _show_version(is_asked: bool) -> None:
+    if is_asked:
+        typer.echo(f"regaug {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def regaug(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version."),
+    ] = False,
+) -> None:
+    """Data augmentation for regression."""
+
+
+def main() -> None:
+    """Run the command line of this process."""
+    sys.exit(app())
+
+
+if __name__ == "__main__":
+    main()

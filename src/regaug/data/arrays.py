@@ -1,0 +1,107 @@
+"""A data set that is two arrays and a rule to split them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from regaug._checks import check_choice
+from regaug.data.base import Data, Info, Part, Rules, Split, as_float
+from regaug.data.scaling import Values, min_max
+from regaug.data.splits import ThreeParts
+from regaug.exceptions import ArgumentError, NonFiniteError
+
+
+class ArrayData(Data):
+    """Inputs and targets in memory, and a rule that splits them.
+
+    Missing inputs are filled with the mean of their column: over the training rows in the protocol
+    ``"tuned"``; over all rows in ``"paper"``, which then scales every input to [0, 1] over all rows
+    too. A column without any value becomes 0. Targets stay as they are in both.
+
+    Args:
+        x: Inputs ``(n, *features)``; NaN is a missing value.
+        y: Targets ``(n,)`` or ``(n, m)``, finite.
+        info: The facts about the data.
+        rule: From a seed to the rows of the training, validation and test part.
+        groups: Group of every row, ``(n,)``, where there are groups.
+
+    Example:
+        >>> from regaug.data.splits import random_split
+        >>> info = Info(name="ramp", task="table", metric="rmse", split="At random.")
+        >>> ramp = np.arange(10.0)
+        >>> data = ArrayData(
+        ...     ramp[:, None], ramp, info=info, rule=lambda seed: random_split(10, seed=seed)
+        ... )
+        >>> split = data.split(seed=0)
+        >>> len(data), split.train.x.shape, split.test.y.shape
+        (10, torch.Size([6, 1]), torch.Size([2, 1]))
+    """
+
+    def __init__(
+        self,
+        x: ArrayLike,
+        y: ArrayLike,
+        *,
+        info: Info,
+        rule: Callable[[int], ThreeParts],
+        groups: ArrayLike | None = None,
+    ) -> None:
+        self.x: Values = np.asarray(x, dtype=np.float64)
+        self.y: Values = np.asarray(y, dtype=np.float64)
+        self.groups: NDArray[Any] | None = None if groups is None else np.asarray(groups)
+        self.info, self.rule = info, rule
+        self.y = self.y[:, None] if self.y.ndim == 1 else self.y
+        self._check()
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def split(self, seed: int = 0, *, protocol: Rules = "tuned") -> Split:
+        """Split the rows by the rule; see :meth:`Data.split`."""
+        check_choice("protocol", protocol, ("tuned", "paper"))
+        parts = self.rule(seed)
+        if protocol == "paper":
+            x = min_max(_fill(self.x, self.x))
+        else:
+            x = _fill(self.x, self.x[parts[0]])
+        train, validation, test = (
+            Part(
+                x=as_float(x[rows]),
+                y=as_float(self.y[rows]),
+                rows=rows,
+                groups=None if self.groups is None else self.groups[rows],
+            )
+            for rows in parts
+        )
+        return Split(train, validation, test)
+
+    def _check(self) -> None:
+        n = len(self.y) if self.y.ndim else 0
+        if self.x.ndim < 2 or self.y.ndim != 2 or len(self.x) != n or not n:
+            raise ArgumentError(
+                "`x` and `y` must be (n, *features) and (n,) or (n, m) with equal n, not empty, "
+                f"got {self.x.shape} and {self.y.shape}."
+            )
+        if self.groups is not None and self.groups.shape != (n,):
+            raise ArgumentError(f"`groups` must be ({n},), got shape {self.groups.shape}.")
+        if np.isinf(self.x).any():
+            raise NonFiniteError("`x` must not be infinite; NaN stands for a missing value.")
+        if not np.isfinite(self.y).all():
+            bad = np.flatnonzero(~np.isfinite(self.y).all(axis=1))
+            raise NonFiniteError(
+                f"`y` must be finite, got NaN or infinity in {len(bad)} of {n} rows, row {bad[0]} "
+                "first. Drop those rows."
+            )
+
+
+def _fill(x: Values, rows: Values) -> Values:
+    """Replace the missing values of ``x`` by the mean of the present ones in some rows."""
+    is_missing = np.isnan(x)
+    if not is_missing.any():
+        return x
+    is_present = ~np.isnan(rows)
+    total = np.where(is_present, rows, 0.0).sum(axis=0)
+    mean = total / np.maximum(is_present.sum(axis=0), 1)
+    return np.where(is_missing, mean, x)

@@ -1,0 +1,197 @@
+"""Fetch one file and put it in place only when it is what it should be."""
+
+import hashlib
+import os
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any
+from uuid import uuid4
+
+from regaug._checks import check_choice
+from regaug.exceptions import ArgumentError, DataError, DataNotFoundError
+
+LIMIT = 200_000_000  # bytes of a file whose size is not declared
+TIMEOUT = (10.0, 30.0)  # seconds to connect, and between two pieces
+KINDS = ("sha256", "md5", "sha1", "gitblob")
+
+_PIECE = 2**16
+_STALE = 24 * 3600.0  # seconds after which a partial file is nobody's: its process was killed
+
+
+def download(address: str, target: Path, *, checks: Mapping[str, str], limit: int = LIMIT) -> Path:
+    """Fetch a file, verify it, and put it in place in one step.
+
+    Whatever goes wrong (no network, a cut connection, too many bytes, another content, Ctrl-C),
+    ``target`` is as it was before and nothing else is left behind. Several processes may fetch the
+    same file at once. A progress bar is shown on a terminal.
+
+    Args:
+        address: Where it is, ``https://...``.
+        target: Where it goes; its folder is made.
+        checks: What it must be, at least one kind to hexadecimal digest: ``sha256``, ``md5``,
+            ``sha1``, or ``gitblob``, the name git gives a file.
+        limit: Most bytes it may have.
+
+    Returns:
+        ``target``.
+    """
+    if not checks:
+        raise ArgumentError("`checks` must hold at least one checksum, got none.")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with _partial_file(target) as partial:
+            _stream(address, partial, target.name, limit)
+            verify(partial, checks, origin=address)
+            _put_in_place(partial, target, checks)
+    except DataNotFoundError:
+        raise
+    except OSError as error:
+        raise DataNotFoundError(
+            f"Cannot write {target.name} to {target.parent}: {error.strerror or error}. "
+            "Set REGAUG_CACHE to a folder that you can write to."
+        ) from error
+    return target
+
+
+def digest(path: Path, kind: str) -> str:
+    """Return the checksum of a file, in hexadecimal; the kinds are those of :func:`download`.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder, "empty")
+        ...     _ = path.write_bytes(b"")
+        ...     digest(path, "gitblob")
+        'e69de29bb2d1d6434b8b29ae775ad8c2e48c5391'
+    """
+    check_choice("kind", kind, KINDS)
+    summed = hashlib.new("sha1" if kind == "gitblob" else kind, usedforsecurity=False)
+    if kind == "gitblob":
+        summed.update(b"blob %d\0" % path.stat().st_size)
+    with path.open("rb") as file:
+        while piece := file.read(_PIECE):
+            summed.update(piece)
+    return summed.hexdigest()
+
+
+def verify(path: Path, checks: Mapping[str, str], *, origin: str | None = None) -> None:
+    """Raise an error if a file does not have these checksums."""
+    for kind, expected in checks.items():
+        found = digest(path, kind)
+        if found != expected.lower():
+            raise DataError(
+                f"{origin or path} is not the file that was expected: its {kind} is {found}, it "
+                f"must be {expected} ({path.stat().st_size} bytes came). It was not kept."
+            )
+
+
+@contextmanager
+def _partial_file(target: Path) -> Iterator[Path]:
+    """Give a name of its own beside ``target``, gone again afterwards."""
+    for old in target.parent.glob(f".{target.name}.*.part"):
+        with suppress(OSError):
+            if time.time() - old.stat().st_mtime > _STALE:
+                old.unlink()
+    partial = target.parent / f".{target.name}.{uuid4().hex}.part"
+    try:
+        yield partial
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _stream(address: str, partial: Path, name: str, limit: int) -> None:
+    import pooch
+    import requests
+
+    def close_later(response: Any, *_: Any, **__: Any) -> None:
+        opened.callback(response.close)  # pooch leaves a connection open when writing fails
+
+    # Asking for the bytes as they are stored: some servers send a .gz file as "compressed text".
+    options = {"headers": {"Accept-Encoding": "identity"}, "hooks": {"response": close_later}}
+    try:
+        with ExitStack() as opened:
+            file = opened.enter_context(partial.open("xb"))
+            bar = opened.enter_context(_progress_bar(name))
+            fetch = pooch.HTTPDownloader(bar, _PIECE, timeout=TIMEOUT, **options)
+            fetch(address, _LimitedFile(file, limit, address), None)
+            os.fsync(file.fileno())
+    except requests.RequestException as error:
+        raise DataNotFoundError(f"Could not fetch {address}: {_reason(error)}.") from error
+
+
+def _reason(error: Any) -> str:
+    """Say plainly what an error of requests means; its own words can fill a screen."""
+    import requests
+
+    told = " ".join(str(error).split())
+    if error.response is not None:
+        return f"the server answered {error.response.status_code} {error.response.reason}"
+    if isinstance(error, requests.Timeout) or "timed out" in told:
+        return "the server did not answer in time"
+    if isinstance(error, requests.exceptions.ChunkedEncodingError):
+        return "the connection was cut"
+    if type(error) is requests.ConnectionError:
+        return "no connection to the server"
+    return told
+
+
+def _put_in_place(partial: Path, target: Path, checks: Mapping[str, str]) -> None:
+    try:
+        os.replace(partial, target)
+    except PermissionError:
+        # Windows: another process fetched the same file first, and someone is reading it.
+        if not target.is_file():
+            raise
+        verify(target, checks)
+
+
+class _LimitedFile:
+    """A file that refuses to grow beyond a number of bytes."""
+
+    def __init__(self, file: IO[bytes], limit: int, address: str) -> None:
+        self.file, self.limit, self.address, self.size = file, limit, address, 0
+
+    def write(self, piece: bytes) -> None:
+        self.size += len(piece)
+        if self.size > self.limit:
+            raise DataError(
+                f"{self.address} is larger than the {self.limit} bytes that were expected. "
+                "It was not kept."
+            )
+        self.file.write(piece)
+
+    def flush(self) -> None:
+        self.file.flush()
+
+
+class _Bar:
+    """A bar of rich behind the four names that pooch asks a progress bar for."""
+
+    def __init__(self, progress: Any, name: str) -> None:
+        self.progress, self.task, self.total = progress, progress.add_task(name, total=None), 0
+
+    def update(self, size: int) -> None:
+        self.progress.update(self.task, advance=size, total=self.total or None)
+
+    def reset(self) -> None:
+        self.progress.reset(self.task)
+
+    def close(self) -> None:
+        self.progress.refresh()
+
+
+@contextmanager
+def _progress_bar(name: str) -> Iterator[_Bar | None]:
+    """Show a progress bar if a person is watching."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
+
+    columns = TextColumn("{task.description}"), BarColumn(), DownloadColumn()
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        yield _Bar(progress, name)

@@ -1,0 +1,74 @@
+"""Inputs that are read when they are asked for."""
+
+import operator
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from regaug.data.base import Rows
+
+
+class Lazy:
+    """Base of inputs that are read sample by sample; a subclass says how in ``_read``.
+
+    An object holds only what tells the samples apart (paths, indices, draws), so that it is cheap
+    to send to the workers of a ``DataLoader``.
+
+    Args:
+        n: Number of samples.
+        features: Shape of a sample.
+
+    Example:
+        >>> class Squares(Lazy):
+        ...     def _read(self, place):
+        ...         return torch.tensor([float(place**2)])
+        >>> squares = Squares(5, (1,))
+        >>> squares.shape, squares[-1], squares[[1, 3]].tolist()
+        ((5, 1), tensor([16.]), [[1.0], [9.0]])
+    """
+
+    def __init__(self, n: int, features: tuple[int, ...]) -> None:
+        self._n, self._features = n, features
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape as if they were all in memory, ``(n, *features)``."""
+        return (self._n, *self._features)
+
+    def __len__(self) -> int:
+        return self._n
+
+    def __getitem__(self, index: Any) -> Tensor:
+        if isinstance(index, slice):
+            return self._stack(np.arange(self._n)[index])
+        # A tensor of one element counts as an int, but is a stack of one sample here.
+        if np.ndim(index) == 0:
+            return self._read(self._place(operator.index(index)))
+        return self._stack(self._places(np.asarray(index)))
+
+    def _read(self, place: int) -> Tensor:
+        """Return the sample at this place, float32, from 0 to n - 1."""
+        raise NotImplementedError
+
+    def _stack(self, places: Rows) -> Tensor:
+        if not len(places):
+            return torch.empty(0, *self._features)
+        return torch.stack([self._read(place) for place in places.tolist()])
+
+    def _place(self, index: int) -> int:
+        if not -self._n <= index < self._n:
+            raise IndexError(f"index {index} is out of range: there are {self._n} samples.")
+        return index % self._n
+
+    def _places(self, index: NDArray[Any]) -> Rows:
+        if index.dtype == bool and index.shape == (self._n,):
+            return np.flatnonzero(index)
+        if index.ndim != 1 or (index.size and index.dtype.kind not in "iu"):
+            raise IndexError(
+                "an index must be a whole number, a slice, or one list of whole numbers, "
+                f"got {index.dtype} of shape {index.shape}."
+            )
+        return np.array([self._place(i) for i in index.tolist()], dtype=np.int64)

@@ -1,0 +1,170 @@
+"""Scales: fitted on training rows, applied to all, and taken back from predictions."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from regaug._checks import check_finite, check_floating
+from regaug.data.base import Part, Split
+from regaug.exceptions import ArgumentError
+
+Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Scaler:
+    """Mean and standard deviation of every column, to subtract and divide by.
+
+    A column is an index of the last axis: a column of a table, a target, a channel of a series.
+
+    Attributes:
+        mean: What is subtracted, ``(d,)``.
+        std: What is divided by, ``(d,)``; 1 for a column that is constant.
+
+    Example:
+        >>> scaler = Scaler.fit(torch.tensor([[1.0, 7.0], [3.0, 7.0]]))
+        >>> scaler.transform(torch.tensor([[2.0, 7.0], [4.0, 8.0]]))
+        tensor([[0., 0.],
+                [2., 1.]])
+        >>> scaler.inverse(torch.tensor([[2.0, 1.0]]))
+        tensor([[4., 8.]])
+    """
+
+    mean: Values
+    std: Values
+
+    @classmethod
+    def fit(cls, x: Tensor) -> Self:
+        """Read the scale off the training rows.
+
+        Args:
+            x: ``(n, *features)``, at least two axes, floating point, without NaN.
+        """
+        check_floating("x", x)
+        if x.ndim < 2 or x.numel() == 0:
+            raise ArgumentError(
+                f"`x` must be (n, *features) and not empty, got shape {tuple(x.shape)}."
+            )
+        check_finite("x", x)
+        columns = x.detach().cpu().double().reshape(-1, x.shape[-1]).numpy()
+        std = columns.std(axis=0)
+        # Rounding gives a constant column a tiny spread that would blow up other rows.
+        is_constant = (columns.min(axis=0) == columns.max(axis=0)) | (std == 0)
+        return cls(mean=columns.mean(axis=0), std=np.where(is_constant, 1.0, std))
+
+    def transform(self, x: Tensor) -> Tensor:
+        """Return ``(x - mean) / std``, in the dtype of ``x``."""
+        mean, std = self._like(x)
+        return ((x.double() - mean) / std).to(x.dtype)
+
+    def inverse(self, x: Tensor) -> Tensor:
+        """Return ``x * std + mean``, in the dtype of ``x``: the way back from :meth:`transform`."""
+        mean, std = self._like(x)
+        return (x.double() * std + mean).to(x.dtype)
+
+    def to_dict(self) -> dict[str, list[float]]:
+        """Return plain numbers, for a JSON file."""
+        return {"mean": self.mean.tolist(), "std": self.std.tolist()}
+
+    @classmethod
+    def from_dict(cls, numbers: Mapping[str, Sequence[float]]) -> Self:
+        """Return the scaler that :meth:`to_dict` wrote down."""
+        mean, std = (np.array(numbers[key], dtype=np.float64) for key in ("mean", "std"))
+        if mean.ndim != 1 or mean.shape != std.shape or not bool((std > 0).all()):
+            raise ArgumentError(
+                "`numbers` must hold a mean and a positive std for every column, got "
+                f"{dict(numbers)!r}."
+            )
+        return cls(mean, std)
+
+    def _like(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        check_floating("x", x)
+        if x.ndim < 1 or x.shape[-1] != len(self.mean):
+            raise ArgumentError(
+                f"`x` must have {len(self.mean)} columns in its last axis, as the rows the scale "
+                f"was fitted on, got shape {tuple(x.shape)}."
+            )
+        mean, std = torch.from_numpy(self.mean), torch.from_numpy(self.std)
+        return mean.to(x.device), std.to(x.device)
+
+
+@dataclass(frozen=True, eq=False)
+class StandardisedSplit(Split):
+    """A split in a scale of its own, with the way back.
+
+    Attributes:
+        x_scaler: Scale of the inputs; None if they are as they were.
+        y_scaler: Scale of the targets.
+    """
+
+    x_scaler: Scaler | None = None
+    y_scaler: Scaler = field(kw_only=True)
+
+    def restore(self, prediction: Tensor) -> Tensor:
+        """Return predictions ``(n, m)``, or targets, in the units of the data set."""
+        return self.y_scaler.inverse(prediction)
+
+
+def standardise(split: Split) -> StandardisedSplit:
+    """Give inputs and targets mean 0 and standard deviation 1 over the training part.
+
+    Inputs that are read when they are asked for (images, windows of a series) are left to the data
+    set, which scales them as it reads; then only the targets are standardised. A split that has a
+    scale already, as those of series do, is returned as it is.
+
+    Args:
+        split: Three parts without NaN.
+
+    Example:
+        >>> from regaug.data.synthetic import make_manifold
+        >>> split = standardise(make_manifold("sine").split())
+        >>> bool(split.train.y.mean().abs() < 1e-6)
+        True
+    """
+    if isinstance(split, StandardisedSplit):
+        return split
+    x = split.train.x
+    x_scaler = Scaler.fit(x) if isinstance(x, Tensor) else None
+    y_scaler = Scaler.fit(split.train.y)
+
+    def scaled(part: Part) -> Part:
+        new: dict[str, Any] = {"y": y_scaler.transform(part.y)}
+        if x_scaler is not None and isinstance(part.x, Tensor):
+            new["x"] = x_scaler.transform(part.x)
+        return replace(part, **new)
+
+    return StandardisedSplit(
+        scaled(split.train),
+        scaled(split.validation),
+        scaled(split.test),
+        {name: scaled(part) for name, part in split.more.items()},
+        x_scaler,
+        y_scaler=y_scaler,
+    )
+
+
+def min_max(x: NDArray[Any]) -> Values:
+    """Scale every column to [0, 1] over all rows, as the paper's scripts do.
+
+    Test rows take part in it, so this is for comparing with the paper only; :func:`standardise`
+    looks at training rows alone. A constant column becomes 0.
+
+    Args:
+        x: ``(n, *features)``, without NaN.
+
+    Example:
+        >>> min_max(np.array([[1.0, 5.0], [3.0, 5.0], [2.0, 5.0]]))
+        array([[0. , 0. ],
+               [1. , 0. ],
+               [0.5, 0. ]])
+    """
+    values = np.asarray(x, dtype=np.float64)
+    low = values.min(axis=0)
+    width = values.max(axis=0) - low
+    scaled: Values = (values - low) / np.where(width > 0, width, 1.0)
+    return scaled

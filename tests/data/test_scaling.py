@@ -1,0 +1,162 @@
+import json
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+
+from regaug.data.base import Part, Split
+from regaug.data.scaling import Scaler, StandardisedSplit, min_max, standardise
+from regaug.exceptions import ArgumentError, NonFiniteError
+
+tables = hnp.arrays(
+    np.float64,
+    st.tuples(st.integers(2, 12), st.integers(1, 5)),
+    elements=st.floats(-1e6, 1e6, allow_subnormal=False),
+)
+
+
+class Lazy:
+    """Inputs that cannot be had as one tensor."""
+
+    def __init__(self, x):
+        self.x, self.shape = x, tuple(x.shape)
+
+    def __len__(self):
+        return len(self.x)
+
+    def __getitem__(self, index):
+        return self.x[index]
+
+
+def make_split(seed=0, *, lazy=False, shift=0.0):
+    """Three parts; ``shift`` moves all but the training part."""
+    rng = np.random.default_rng(seed)
+    parts = []
+    for k, n in enumerate((30, 10, 12)):
+        x = torch.from_numpy(rng.normal(5, 3, (n, 4)) + shift * (k > 0)).float()
+        y = torch.from_numpy(rng.normal(-2, 9, (n, 2)) + shift * (k > 0)).float()
+        parts.append(Part(Lazy(x) if lazy else x, y, np.arange(n), np.arange(n) % 3))
+    return Split(*parts, more={"extra": parts[2]})
+
+
+@given(tables)
+def test_the_scale_is_that_of_scikit_learn(table):
+    scaler, reference = Scaler.fit(torch.from_numpy(table)), StandardScaler().fit(table)
+    np.testing.assert_allclose(scaler.mean, reference.mean_, rtol=1e-9, atol=1e-9)
+    differs = table.min(axis=0) < table.max(axis=0)
+    spread = np.where(differs, table.std(axis=0), 1.0)
+    np.testing.assert_allclose(scaler.std, np.where(spread > 0, spread, 1.0), rtol=1e-12)
+
+
+@given(tables)
+def test_inverse_is_the_way_back(table):
+    x = torch.from_numpy(table)
+    scaler = Scaler.fit(x)
+    size = max(float(np.abs(table).max()), 1.0)
+    torch.testing.assert_close(scaler.inverse(scaler.transform(x)), x, rtol=1e-9, atol=1e-9 * size)
+
+
+def test_training_rows_get_mean_zero_and_deviation_one():
+    x = make_split().train.x
+    new = Scaler.fit(x).transform(x)
+    torch.testing.assert_close(new.mean(0), torch.zeros(4), atol=1e-6, rtol=0)
+    torch.testing.assert_close(new.std(0, correction=0), torch.ones(4))
+
+
+@pytest.mark.parametrize("constant", [0.0, 0.1, 1e12, -3e-20])
+def test_a_constant_column_is_only_moved(constant):
+    x = torch.full((7, 1), constant, dtype=torch.float64)
+    scaler = Scaler.fit(x)
+    assert scaler.std.tolist() == [1.0]
+    np.testing.assert_allclose(scaler.transform(x + 2.0).numpy(), 2.0, rtol=1e-3)
+
+
+def test_windows_of_a_series_are_scaled_per_channel():
+    x = torch.randn(6, 9, 2, generator=torch.Generator().manual_seed(0)) * torch.tensor([1.0, 50])
+    scaler = Scaler.fit(x)
+    np.testing.assert_allclose(scaler.std, x.double().std((0, 1), correction=0).numpy())
+    assert scaler.transform(x).shape == x.shape
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64])
+def test_dtype_and_the_caller_s_tensor_are_kept(dtype):
+    x = make_split().train.x.to(dtype)
+    before = x.clone()
+    scaler = Scaler.fit(x)
+    assert scaler.transform(x).dtype == scaler.inverse(x).dtype == dtype
+    assert torch.equal(x, before)
+
+
+def test_a_scaler_survives_json():
+    scaler = Scaler.fit(make_split().train.x)
+    again = Scaler.from_dict(json.loads(json.dumps(scaler.to_dict())))
+    assert np.array_equal(again.mean, scaler.mean)
+    assert np.array_equal(again.std, scaler.std)
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [{"mean": [1.0], "std": [1.0, 2.0]}, {"mean": [1.0], "std": [0.0]}, {"mean": 1.0, "std": 1.0}],
+)
+def test_numbers_that_are_no_scale_are_refused(numbers):
+    with pytest.raises(ArgumentError, match="`numbers` must hold a mean and a positive std"):
+        Scaler.from_dict(numbers)
+
+
+def test_missing_values_are_refused():
+    with pytest.raises(NonFiniteError, match="`x` must be finite, got nan at index"):
+        Scaler.fit(torch.tensor([[1.0], [float("nan")]]))
+
+
+def test_another_number_of_columns_is_refused():
+    scaler = Scaler.fit(torch.rand(5, 3, generator=torch.Generator().manual_seed(0)))
+    with pytest.raises(ArgumentError, match="`x` must have 3 columns in its last axis"):
+        scaler.transform(torch.ones(5, 1))
+
+
+def test_standardise_looks_at_the_training_part_only():
+    near, far = standardise(make_split()), standardise(make_split(shift=1000.0))
+    assert torch.equal(near.train.x, far.train.x)
+    assert near.y_scaler.to_dict() == far.y_scaler.to_dict()
+    assert near.x_scaler.to_dict() == far.x_scaler.to_dict()
+    assert far.test.x.min() > 100
+
+
+def test_standardise_scales_every_part_with_the_way_back():
+    split = make_split()
+    new = standardise(split)
+    assert isinstance(new, StandardisedSplit)
+    for name in ("train", "validation", "test"):
+        old_part, new_part = getattr(split, name), getattr(new, name)
+        torch.testing.assert_close(new.restore(new_part.y), old_part.y)
+        torch.testing.assert_close(new.x_scaler.inverse(new_part.x), old_part.x)
+        assert np.array_equal(new_part.rows, old_part.rows)
+        assert np.array_equal(new_part.groups, old_part.groups)
+    assert torch.equal(new.more["extra"].x, new.test.x)
+    torch.testing.assert_close(new.train.y.std(0, correction=0), torch.ones(2))
+
+
+def test_inputs_that_are_read_when_asked_for_stay_as_they_are():
+    split = make_split(lazy=True)
+    new = standardise(split)
+    assert new.x_scaler is None
+    assert new.test.x is split.test.x
+    torch.testing.assert_close(new.restore(new.test.y), split.test.y)
+
+
+def test_standardising_twice_changes_nothing():
+    once = standardise(make_split())
+    assert standardise(once) is once
+
+
+@given(tables)
+def test_min_max_is_that_of_scikit_learn(table):
+    width = table.max(axis=0) - table.min(axis=0)
+    # scikit-learn takes a range below the rounding error for none.
+    if ((width > 0) & (width < 1e-9)).any():
+        return
+    np.testing.assert_allclose(min_max(table), MinMaxScaler().fit_transform(table), atol=1e-9)
