@@ -33,9 +33,9 @@ def measure() -> Iterator[Row]:
             lambda a, k=k: scale_singular_values(a, lam=0.5, k=k),
         ]
         size = f"{shape[0]}x{shape[1]}"
-        plain, ours = interleaved([_forward(f, a) for f in functions], 9 if large else 400)
+        plain, ours = interleaved([_forward(f, a) for f in functions], 15 if large else 400)
         yield Row(f"kernel {size}, forward", plain, ours, budget=8.0 if large else None)
-        plain, ours = interleaved([_both(f, a, gradient) for f in functions], 9 if large else 400)
+        plain, ours = interleaved([_both(f, a, gradient) for f in functions], 15 if large else 400)
         row = Row(f"kernel {size}, forward + backward", plain, ours, budget=0.9)
         yield row
         if shape in SHAPES:

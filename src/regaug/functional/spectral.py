@@ -283,21 +283,21 @@ class _ExactCombination(torch.autograd.Function):
             )
         a, coordinates = ctx.saved_tensors
         cut = ctx.cut
-        basis, others, contrast = cut.basis, cut.others, cut.inside - cut.outside
+        basis, others = cut.basis, cut.others
         with _no_autocast(grad):
             if cut.is_wide:
                 of_grad = basis.mT @ grad
-                turn = _add_product_(grad @ coordinates.mT, a, of_grad.mT, 1.0, 1.0)
+                turn = _add_product_(grad @ coordinates.mT, a, of_grad.mT)
                 turn = others @ (others.mT @ turn).div_(_signed_gaps(cut))
-                of_grad = _add_product_(of_grad, turn.mT, a, contrast, contrast)
-                direct = _add_product(grad, basis, of_grad, cut.outside, 1.0)
-                return _add_product_(direct, turn, coordinates, 1.0, contrast), None
-            of_grad = grad @ basis
-            turn = _add_product_(grad.mT @ coordinates, a.mT, of_grad, 1.0, 1.0)
-            turn = others @ (others.mT @ turn).div_(_signed_gaps(cut))
-            of_grad = _add_product_(of_grad, a, turn, contrast, contrast)
-            direct = _add_product(grad, of_grad, basis.mT, cut.outside, 1.0)
-            return _add_product_(direct, coordinates, turn.mT, 1.0, contrast), None
+                left = torch.cat([basis, turn], -1)
+                right = torch.cat([_add_product_(of_grad, turn.mT, a), coordinates], -2)
+            else:
+                of_grad = grad @ basis
+                turn = _add_product_(grad.mT @ coordinates, a.mT, of_grad)
+                turn = others @ (others.mT @ turn).div_(_signed_gaps(cut))
+                left = torch.cat([_add_product_(of_grad, a, turn), coordinates], -1)
+                right = torch.cat([basis, turn], -1).mT
+            return _add_product(grad, left, right, cut.outside, cut.inside - cut.outside), None
 
 
 def _add_product(base: Tensor, left: Tensor, right: Tensor, beta: Factor, alpha: Factor) -> Tensor:
@@ -307,11 +307,9 @@ def _add_product(base: Tensor, left: Tensor, right: Tensor, beta: Factor, alpha:
     return beta * base + alpha * (left @ right)
 
 
-def _add_product_(base: Tensor, left: Tensor, right: Tensor, beta: Factor, alpha: Factor) -> Tensor:
-    """Do the same in the memory of ``base``."""
-    if base.ndim == 2 and not isinstance(beta, Tensor) and not isinstance(alpha, Tensor):
-        return base.addmm_(left, right, beta=beta, alpha=alpha)
-    return base.mul_(beta).add_(alpha * (left @ right))
+def _add_product_(base: Tensor, left: Tensor, right: Tensor) -> Tensor:
+    """Add ``left @ right`` to ``base`` in place."""
+    return base.addmm_(left, right) if base.ndim == 2 else base.add_(left @ right)
 
 
 def _cut(columns: Tensor, k: int | Tensor) -> tuple[Tensor, Tensor]:
@@ -387,8 +385,17 @@ def _is_wide(a: Tensor) -> bool:
 
 
 def _gram(a: Tensor) -> Tensor:
-    """Return ``a a^T`` for wide matrices and ``a^T a`` for tall ones."""
-    return a @ a.mT if _is_wide(a) else a.mT @ a
+    """Return ``a a^T`` for wide matrices and ``a^T a`` for tall ones; its lower triangle counts."""
+    a = a if _is_wide(a) else a.mT
+    rank = a.shape[-2]
+    if rank <= 64:
+        return a @ a.mT
+    # Only the lower triangle is read, so a quarter of the work can be left out.
+    upper, lower = a.split_with_sizes((rank // 2, rank - rank // 2), -2)
+    gram = a.new_zeros(*a.shape[:-1], rank)
+    gram[..., : rank // 2, : rank // 2] = upper @ upper.mT
+    gram[..., rank // 2 :, :] = lower @ a.mT
+    return gram
 
 
 def _no_autocast(a: Tensor) -> AbstractContextManager[Any]:
