@@ -90,10 +90,7 @@ def check_rows(x: Tensor, y: Tensor) -> None:
             "`x` and `y` must be (..., n, d) and (..., n, m) with equal leading shapes, "
             f"got {tuple(x.shape)} and {tuple(y.shape)}."
         )
-    if x.numel() == 0 or y.numel() == 0:
-        raise ArgumentError(
-            f"`x` and `y` must not be empty, got {tuple(x.shape)} and {tuple(y.shape)}."
-        )
+    _check_not_empty(x, y)
 
 
 def check_per_matrix(
@@ -130,6 +127,10 @@ def check_batch(x: Tensor, y: Tensor) -> None:
             "`x` and `y` must be (n, *features) and (n,) or (n, *targets) with equal n, "
             f"got {tuple(x.shape)} and {tuple(y.shape)}."
         )
+    _check_not_empty(x, y)
+
+
+def _check_not_empty(x: Tensor, y: Tensor) -> None:
     if x.numel() == 0 or y.numel() == 0:
         raise ArgumentError(
             f"`x` and `y` must not be empty, got {tuple(x.shape)} and {tuple(y.shape)}."

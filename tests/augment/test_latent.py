@@ -181,15 +181,28 @@ def test_the_input_is_a_place_too(batch):
         torch.testing.assert_close(output + 0, net.eval()(new_x))
 
 
-def test_two_augmentations_act_in_one_step(batch):
+@pytest.mark.parametrize("targets_first", [False, True])
+def test_two_augmentations_act_in_one_step(batch, targets_first):
     x, y = batch
     net = Net()
     with FOMA().at(net, "block_1") as first, FOMA(k=2).at(net, "block_2") as second:
-        target = second.targets(first.targets(y))
-        loss = F.mse_loss(net(x), target)
+        if targets_first:
+            target = second.targets(first.targets(y))
+            output = net(x)
+        else:
+            output = net(x)
+            target = second.targets(first.targets(y))
+        loss = F.mse_loss(output, target)
         loss.backward()
-    assert first.params.k != 2 or second.params.k == 2
-    assert not torch.equal(target, y)
+    reference = Net()
+    z, new_y = foma(reference.block_1(x), y, lam=first.params.lam, k=first.params.k)
+    z, new_y = foma(reference.block_2(z), new_y, lam=second.params.lam, k=2)
+    z, _ = reference.rnn(z[:, None])
+    expected = F.mse_loss(reference.head(z[:, 0]), new_y)
+    expected.backward()
+    torch.testing.assert_close(target, new_y)
+    torch.testing.assert_close(loss, expected)
+    torch.testing.assert_close(net.block_1[0].weight.grad, reference.block_1[0].weight.grad)
     assert_untouched(net)
 
 

@@ -26,6 +26,9 @@ class Tap:
     tensor from the model, call :meth:`targets` first: the tensor it returns is filled in when the
     model runs.
 
+    Two taps act in one step when the targets go through both, in the order of their layers:
+    ``second.targets(first.targets(y))``.
+
     Outside training (either ``model.eval()`` or the augmentation's) nothing is changed. In training
     a model made by ``torch.compile`` runs uncompiled.
 
@@ -107,22 +110,21 @@ class Tap:
             self._waiting.append(later)
             return later.output
         y, placeholder = self._given.popleft()
-        output, new_y = self._run(place, y, args, kwargs)
-        if new_y.shape != placeholder.shape:
-            raise PlaceError(
-                f"The augmentation at {place!r} made {len(new_y)} samples of {len(y)}, so "
-                "`tap.targets(y)` must be called after the model, not before it."
-            )
-        placeholder.copy_(new_y)
+        output, _ = self._run(place, y, args, kwargs, placeholder)
         return output
 
     def _run(
-        self, place: str, y: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]
+        self,
+        place: str,
+        y: Tensor,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        placeholder: Tensor | None = None,
     ) -> tuple[Any, Tensor]:
         """Run the model with the augmentation at ``place``; return its output and the targets."""
         module = self._modules[place]
         if module is None:
-            x, y = self._augment(place, args[0] if args else None, y)
+            x, y = self._augment(place, args[0] if args else None, y, placeholder)
             return self._forward(x, *args[1:], **kwargs), y
 
         new_targets: list[Tensor] = []
@@ -133,7 +135,7 @@ class Tap:
                     f"The module {place!r} runs more than once in a forward pass, so it is not "
                     "clear which output is meant. Name a module that runs once."
                 )
-            new_output, new_y = self._augment(place, output, y)
+            new_output, new_y = self._augment(place, output, y, placeholder)
             new_targets.append(new_y)
             return new_output
 
@@ -150,7 +152,9 @@ class Tap:
             )
         return output, new_targets[0]
 
-    def _augment(self, place: str, output: Any, y: Tensor) -> tuple[Tensor, Tensor]:
+    def _augment(
+        self, place: str, output: Any, y: Tensor, placeholder: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
         if not isinstance(output, Tensor):
             raise PlaceError(
                 f"An augmentation acts on a tensor, but the module {place!r} puts out a "
@@ -162,8 +166,16 @@ class Tap:
                 f"The output of {place!r} must have a row for each of the {len(y)} targets, got "
                 f"shape {tuple(output.shape)}. Name a module that puts the batch axis first."
             )
-        new: tuple[Tensor, Tensor] = self._augmentation(output, y)
-        return new
+        new_output, new_y = self._augmentation(output, y)
+        if placeholder is None:
+            return new_output, new_y
+        if new_y.shape != placeholder.shape:
+            raise PlaceError(
+                f"The augmentation at {place!r} made {len(new_y)} samples of {len(y)}, so "
+                "`tap.targets(y)` must be called after the model, not before it."
+            )
+        # Now, not when the model is done: another tap at a later layer may read it before.
+        return new_output, placeholder.copy_(new_y)
 
     def _names(self) -> str:
         return " or ".join(repr(name) for name in self._modules)
