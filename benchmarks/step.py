@@ -32,8 +32,8 @@ def _measure(
     plain, inputs, layer = interleaved(
         [
             make_step(batch_size, fused=fused),
-            make_step(batch_size, fused=fused, loss=_on_inputs(FOMA(**options))),
-            make_step(batch_size, fused=fused, loss=_at_a_layer(FOMA(**options))),
+            make_step(batch_size, fused=fused, loss=on_inputs(FOMA(**options))),
+            make_step(batch_size, fused=fused, loss=at_a_layer(FOMA(**options))),
         ],
         REPEATS,
     )
@@ -41,7 +41,7 @@ def _measure(
     yield Row(f"{name}: FOMA at a layer", plain, layer, faster=False, budget=budgets[1])
 
 
-def _on_inputs(augment: FOMA) -> Loss:
+def on_inputs(augment: FOMA) -> Loss:
     def loss(net: nn.Module, x: Tensor, y: Tensor) -> Tensor:
         new_x, new_y = augment(x, y)
         return F.mse_loss(net(new_x), new_y)
@@ -49,7 +49,7 @@ def _on_inputs(augment: FOMA) -> Loss:
     return loss
 
 
-def _at_a_layer(augment: FOMA) -> Loss:
+def at_a_layer(augment: FOMA) -> Loss:
     def loss(net: nn.Module, x: Tensor, y: Tensor) -> Tensor:
         with augment.at(net, "1") as tap:
             return F.mse_loss(net(x), tap.targets(y))

@@ -1,5 +1,8 @@
 """Random draws that depend on an explicit seed or generator and on nothing else."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import numpy as np
 import torch
 
@@ -23,14 +26,34 @@ def uniform(low: float, high: float, generator: torch.Generator) -> float:
 def beta(alpha: float, generator: torch.Generator) -> float:
     """Draw one number from Beta(alpha, alpha).
 
-    ``torch.distributions`` takes no generator, so the draw is NumPy's (which stays right where the
-    underlying Gamma draws underflow, at small ``alpha``), seeded from ``generator``.
+    ``torch.distributions`` takes no generator. The inverse of the distribution function needs one
+    uniform draw, and stays right where ratios of Gamma draws underflow, at small ``alpha``.
     """
+    draw = uniform(0.0, 1.0, generator)
     if alpha == 1.0:
-        return uniform(0.0, 1.0, generator)
-    return float(np.random.default_rng(integer(2**62, generator)).beta(alpha, alpha))
+        return draw
+    from scipy.special import betaincinv
+
+    return float(betaincinv(alpha, alpha, draw))
 
 
 def integer(high: int, generator: torch.Generator) -> int:
     """Draw one whole number from 0 to ``high`` - 1."""
     return int(torch.randint(high, (), generator=generator, device=generator.device).item())
+
+
+def derive(*entropy: int) -> int:
+    """Return a seed that is its own for every tuple of integers."""
+    return int(numpy_generator(*entropy).integers(2**62))
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Seed torch's global generator for a while, for what can draw from no other.
+
+    That is the initial weights of torch's layers, and dropout. Afterwards it is as it was.
+    """
+    devices = list(range(torch.cuda.device_count())) if torch.cuda.is_available() else []
+    with torch.random.fork_rng(devices):
+        torch.manual_seed(seed)
+        yield

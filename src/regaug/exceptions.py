@@ -43,3 +43,11 @@ class DataError(RegaugError, ValueError):
 
 class MissingExtraError(RegaugError, ImportError):
     """A package is needed that is installed with an extra of this one."""
+
+
+class CheckpointError(RegaugError, RuntimeError):
+    """A saved state cannot be written, cannot be read, or belongs to something else."""
+
+
+class DivergedError(RegaugError, ArithmeticError):
+    """A training's loss became NaN or infinite."""

@@ -9,17 +9,20 @@ Settings are meant for inputs and targets that have been standardised.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from inspect import signature
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from regaug._registry import lookup
 from regaug.augment import ADA, CEMS, FOMA, Augmentation, CMixup, GaussianNoise, Identity, Mixup
+from regaug.exceptions import PlaceError
 from regaug.samplers import SAMPLERS, BatchSampler
 
-INPUT, LAYER = "input", "layer"  # a layer: whichever one the model names as its latent place
+# A layer: the one a model names as its latent place. Layers: any that it names, drawn per step.
+INPUT, LAYER, LAYERS = "input", "layer", "layers"
 
 
 @dataclass(frozen=True)
@@ -70,8 +73,14 @@ class Method:
     sampler_options: tuple[str, ...] = ()
 
     def settings(self, **changes: Any) -> dict[str, Any]:
-        """Return the defaults with some of them changed."""
-        known = self.defaults.keys() | self.space.keys()
+        """Return the defaults with some of them changed.
+
+        Args:
+            **changes: Any option of the augmentation but its generator, ``sampler``, ``place``,
+                and the options of the sampler.
+        """
+        options = signature(self.augmentation).parameters.keys() - {"generator"}
+        known = self.defaults.keys() | options
         for name in changes:
             lookup("setting", name, dict.fromkeys(known))
         return {**self.defaults, **changes}
@@ -79,6 +88,24 @@ class Method:
     def draw_settings(self, rng: np.random.Generator) -> dict[str, Any]:
         """Draw settings from the search space."""
         return self.settings(**{name: choice.draw(rng) for name, choice in self.space.items()})
+
+    def find_place(self, model: nn.Module, settings: Mapping[str, Any]) -> str | tuple[str, ...]:
+        """Return where in a model these settings act: a name, or several of which one is drawn.
+
+        Networks of :mod:`regaug.models` name their layers in ``model.places``, the best known one
+        first. For any other model give the name of a layer as ``place``, or a list of names.
+        """
+        place = settings["place"]
+        if place not in (LAYER, LAYERS):
+            return place if isinstance(place, str) else tuple(place)
+        known = getattr(model, "places", ())
+        if not known:
+            layers = ", ".join(repr(name) for name, _ in model.named_modules() if name)
+            raise PlaceError(
+                f"{type(model).__name__} does not say where {place!r} is: give it an attribute "
+                f"`places`, or name a layer as `place`, one of {layers}."
+            )
+        return str(known[0]) if place == LAYER else tuple(known)
 
     def make_augmentation(self, settings: Mapping[str, Any], *, seed: int = 0) -> Augmentation[Any]:
         """Make the augmentation that these settings describe."""
@@ -120,9 +147,9 @@ METHODS: dict[str, Method] = {
         {**_STRENGTH, "alpha": Between(0.02, 2.0, log=True)},
     ),
     "manifold-mixup": Method(
-        "mix every sample with a random one at a hidden layer",
+        "mix every sample with a random one at a hidden layer, another one in every step",
         Mixup,
-        {**_START, "place": LAYER, "alpha": 1.0},
+        {**_START, "place": LAYERS, "alpha": 1.0},
         {**_STRENGTH, "alpha": Between(0.02, 2.0, log=True)},
     ),
     "c-mixup": Method(

@@ -7,7 +7,7 @@ import torch.nn.functional as F  # noqa: N812
 from torch import nn
 
 from regaug import methods
-from regaug.methods import INPUT, LAYER, Between, OneOf
+from regaug.methods import INPUT, LAYER, LAYERS, Between, OneOf
 
 
 @pytest.fixture(params=methods.names())
@@ -34,7 +34,7 @@ def train(method, settings, x, y, epochs=3, seed=0):
     optimizer = torch.optim.Adam(net.parameters(), lr=1e-2)
     augmentation = method.make_augmentation(settings, seed=seed).fit(x, y)
     sampler = method.make_sampler(y, 16, settings, seed=seed)
-    place = "0" if settings["place"] == LAYER else "input"
+    place = "input" if settings["place"] == INPUT else "0"
     history = []
     with augmentation.at(net, place) as tap:
         for epoch in range(epochs):
@@ -67,7 +67,7 @@ def test_it_trains_with_any_settings_of_its_space(method, table):
 
 
 def test_the_space_names_known_settings_within_reach(method):
-    assert method.defaults["place"] in (INPUT, LAYER)
+    assert method.defaults["place"] in (INPUT, LAYER, LAYERS)
     assert set(method.space) <= set(method.defaults)
     for name, choice in method.space.items():
         default = method.defaults[name]

@@ -4,6 +4,7 @@ import sys
 import numpy as np
 import pytest
 import torch
+from torch.utils.data import DataLoader
 
 from regaug.data.video import load_echo, read_frames
 from regaug.exceptions import ArgumentError, DataError, DataNotFoundError
@@ -113,18 +114,91 @@ def test_a_clip_takes_every_second_frame_from_the_start(echo):
     np.testing.assert_allclose(numbers(data, clip), np.arange(0, 64, 2), atol=0.6)
 
 
-def test_a_training_clip_starts_where_the_seed_says(echo):
+def test_a_training_clip_starts_where_its_draw_says(echo):
     data = load_echo(path=echo)
     starts = set()
     for seed in range(12):
-        train = data.split(seed).train
-        found = numbers(data, train.x[0])
-        start = train.x.starts[0]
+        clips = data.split(seed).train.x
+        start, _, _ = clips.draw(0)
         assert 0 <= start <= 80 - 63
-        np.testing.assert_allclose(found, start + np.arange(0, 64, 2), atol=0.6)
-        starts.add(int(start))
+        middle = clips[0][..., 56:57, 56:57]  # no crop reaches it
+        np.testing.assert_allclose(numbers(data, middle), start + np.arange(0, 64, 2), atol=0.6)
+        starts.add(start)
     assert len(starts) > 3
-    torch.testing.assert_close(data.split(5).train.x[0], data.split(5).train.x[0], rtol=0, atol=0)
+
+
+def test_every_start_and_every_crop_of_the_scripts_comes(echo):
+    clips = load_echo(path=echo).split().train.x
+    draws = []
+    for epoch in range(600):
+        clips.set_epoch(epoch)
+        draws.append(clips.draw(1))
+    starts, tops, lefts = (set(values) for values in zip(*draws, strict=True))
+    assert starts == set(range(70 - 62))
+    assert tops == lefts == set(range(24))
+
+
+def test_a_short_video_is_padded_before_its_start_is_drawn(echo):
+    clips = load_echo(path=echo).split().train.x
+    starts = set()
+    for epoch in range(50):
+        clips.set_epoch(epoch)
+        starts.add(clips.draw(2)[0])
+    assert starts == {0, 1}  # 20 frames become 64
+
+
+def test_a_crop_moves_the_frames_and_fills_up_with_zero(echo):
+    clips = load_echo(path=echo, frames=2).split().train.x
+    for epoch in range(4):
+        clips.set_epoch(epoch)
+        start, top, left = clips.draw(0)
+        whole, cropped = clips.cut(0, start), clips[0]
+        expected = torch.zeros_like(whole)
+        for row in range(112):
+            for column in range(112):
+                y, x = row + top - 12, column + left - 12
+                if 0 <= y < 112 and 0 <= x < 112:
+                    expected[..., row, column] = whole[..., y, x]
+        torch.testing.assert_close(cropped, expected, rtol=0, atol=0)
+
+
+def test_a_training_clip_is_the_same_within_an_epoch_and_another_in_the_next(echo):
+    clips, again = (load_echo(path=echo, frames=4).split(seed=5).train.x for _ in range(2))
+    torch.testing.assert_close(clips[:], again[:], rtol=0, atol=0)
+    clips.set_epoch(1)
+    assert all(clips.draw(place) != again.draw(place) for place in range(3))
+    assert not torch.equal(clips[0], again[0])
+    again.set_epoch(1)
+    torch.testing.assert_close(clips[:], again[:], rtol=0, atol=0)
+
+
+def test_clips_to_choose_and_to_report_on_never_change(echo):
+    split = load_echo(path=echo, frames=4).split()
+    before = split.test.x[0]
+    split.train.x.set_epoch(3)
+    torch.testing.assert_close(split.test.x[0], before, rtol=0, atol=0)
+    assert not hasattr(split.test.x, "set_epoch")
+
+
+def test_workers_that_stay_alive_follow_the_epoch(echo):
+    part = load_echo(path=echo, frames=2).split().train
+    loader = DataLoader(
+        part,
+        batch_size=3,
+        num_workers=1,
+        persistent_workers=True,
+        multiprocessing_context="spawn",
+    )
+    for epoch in range(2):
+        part.x.set_epoch(epoch)
+        ((x, _),) = list(loader)
+        torch.testing.assert_close(x, part.x[:], rtol=0, atol=0)
+
+
+def test_a_negative_epoch_is_refused(echo):
+    clips = load_echo(path=echo).split().train.x
+    with pytest.raises(ArgumentError, match="`epoch` must be at least 0, got -1"):
+        clips.set_epoch(-1)
 
 
 def test_frames_after_the_end_are_zero(echo):

@@ -1,13 +1,15 @@
 """ADA: move the rows of a batch towards the means of their clusters, or away from them."""
 
+import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Self
 
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from regaug import _random
 from regaug._checks import check_finite, check_integer, check_range
@@ -15,6 +17,7 @@ from regaug.augment.base import Augmentation
 from regaug.augment.joint import as_rows, joint_rows
 from regaug.exceptions import ArgumentError, NotFittedError, PlaceError
 from regaug.functional.anchor import ada, group_means
+from regaug.functional.precision import working_dtype
 
 # Above this many training rows k-means looks at small parts of them in turn.
 _MOST_ROWS = 10_000
@@ -99,6 +102,11 @@ class ADA(Augmentation[ADAParams]):
             self.register_buffer(name, torch.empty(0))
         self._observed: Tensor | None = None  # clusters of the inputs while a model runs
 
+    @property
+    def learns(self) -> bool:
+        """Whether :meth:`fit` learns anything: the clusters."""
+        return True
+
     def fit(self, x: Tensor, y: Tensor) -> Self:
         """Find the clusters of the joint training rows."""
         super().fit(x, y)
@@ -123,11 +131,7 @@ class ADA(Augmentation[ADAParams]):
     def draw(self, x: Tensor, y: Tensor) -> ADAParams:
         """Find the clusters of the rows and draw gamma."""
         clusters = self._clusters_of(x, y)
-        if self.alpha == 1.0:
-            return self.neutral
-        step, is_inverse = divmod(_random.integer(2 * self.levels, self.generator), 2)
-        beta = 1.0 + (step + 1) * (self.alpha - 1.0) / self.levels
-        return ADAParams(1.0 / beta if is_inverse else beta, clusters)
+        return self.neutral if self.alpha == 1.0 else ADAParams(self._draw_gamma(), clusters)
 
     def transform(self, x: Tensor, y: Tensor, params: ADAParams) -> tuple[Tensor, Tensor]:
         """Divide the distances to the clusters' means by the root of ``params.gamma``."""
@@ -135,6 +139,22 @@ class ADA(Augmentation[ADAParams]):
             return x, y
         clusters = self._clusters_of(x, y) if params.clusters is None else params.clusters
         new_x, new_y = ada(as_rows(x), as_rows(y), clusters=clusters, gamma=params.gamma)
+        return new_x.reshape(x.shape), new_y.reshape(y.shape)
+
+    @classmethod
+    def across_runs(cls, parts: Sequence[Self], x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """Draw for every run and move the rows of all batches as one stack."""
+        if parts[0]._observed is None:
+            clusters = _nearest_across_runs(parts, x, y)
+        else:
+            clusters = torch.stack([part._clusters_of(x, y) for part in parts])
+        for part, own in zip(parts, clusters, strict=True):
+            is_neutral = part.alpha == 1.0
+            part.params = part.neutral if is_neutral else ADAParams(part._draw_gamma(), own)
+        gamma = torch.tensor([part.params.gamma for part in parts], dtype=torch.float64)
+        new_x, new_y = ada(
+            x.flatten(2), y.reshape(*y.shape[:2], -1), clusters=clusters, gamma=gamma.to(x.device)
+        )
         return new_x.reshape(x.shape), new_y.reshape(y.shape)
 
     @contextmanager
@@ -158,6 +178,11 @@ class ADA(Augmentation[ADAParams]):
         settings = f"alpha={self.alpha}, levels={self.levels}, clusters={self.clusters}"
         return f"{settings}, p={self.p}, anneal={self.anneal}"
 
+    def _draw_gamma(self) -> float:
+        step, is_inverse = divmod(_random.integer(2 * self.levels, self.generator), 2)
+        beta = 1.0 + (step + 1) * (self.alpha - 1.0) / self.levels
+        return 1.0 / beta if is_inverse else beta
+
     def _clusters_of(self, x: Tensor, y: Tensor) -> Tensor:
         return self._nearest(x, y) if self._observed is None else self._observed
 
@@ -172,9 +197,31 @@ class ADA(Augmentation[ADAParams]):
                 f"got {rows.shape[1]}. To act at a layer use `.at(model, place)`."
             )
         rows = (rows - self.mean.to(rows)) / self.std.to(rows)
-        # The faster way by a matrix product loses the digits that tell two near centroids apart.
-        mode = "donot_use_mm_for_euclid_dist"
-        return torch.cdist(rows, self.centroids.to(rows), compute_mode=mode).argmin(dim=1)
+        return _nearest_centroid(rows, self.centroids.to(rows))
+
+
+def _nearest_across_runs(parts: Sequence[ADA], x: Tensor, y: Tensor) -> Tensor:
+    """Return :meth:`ADA._nearest` of every run, in few calls: ``(runs, n)``."""
+    for part in parts:
+        if not part.centroids.numel():
+            raise NotFittedError("`ADA` must see the training rows first: call `.fit(x, y)`.")
+    dtype = working_dtype(x, y)
+    rows = torch.cat(
+        [x.flatten(2).detach().to(dtype), y.reshape(*y.shape[:2], -1).detach().to(dtype)], dim=-1
+    )
+    mean, std = (
+        torch.stack([getattr(part, name) for part in parts]).to(rows)[:, None]
+        for name in ("mean", "std")
+    )
+    # Runs may have found fewer clusters than others: what is missing is infinitely far away.
+    centroids = pad_sequence([part.centroids for part in parts], True, math.inf)
+    return _nearest_centroid((rows - mean) / std, centroids.to(rows))
+
+
+def _nearest_centroid(rows: Tensor, centroids: Tensor) -> Tensor:
+    # The faster way by a matrix product loses the digits that tell two near centroids apart.
+    mode = "donot_use_mm_for_euclid_dist"
+    return torch.cdist(rows, centroids, compute_mode=mode).argmin(dim=-1)
 
 
 def _k_means(rows: Tensor, clusters: int, *, seed: int) -> Tensor:

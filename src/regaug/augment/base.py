@@ -58,6 +58,14 @@ class Augmentation(nn.Module, Generic[Params]):
         # A tensor, so that a copy of this object in a loader's worker can share it.
         self._progress = torch.zeros((), dtype=torch.float64)
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        # Set in every step, of every run: the way a module sets attributes would cost more than
+        # the draw itself.
+        if name == "params":
+            self.__dict__[name] = value
+        else:
+            super().__setattr__(name, value)
+
     @property
     def progress(self) -> float:
         """Share of training that is done, in [0, 1]; set it as you go to drive ``anneal``."""
@@ -70,9 +78,18 @@ class Augmentation(nn.Module, Generic[Params]):
     @property
     def probability(self) -> float:
         """Probability that the next batch is touched."""
+        return self.p if self.anneal is None else self.probability_at(self.progress)
+
+    def probability_at(self, progress: float) -> float:
+        """Return the probability that a batch is touched when so much of training is done."""
         if self.anneal is None:
             return self.p
-        return self.p * max(0.0, 1.0 - self.progress / self.anneal)
+        return self.p * max(0.0, 1.0 - progress / self.anneal)
+
+    @property
+    def learns(self) -> bool:
+        """Whether :meth:`fit` learns anything from the training rows."""
+        return False
 
     def fit(self, x: Tensor, y: Tensor) -> Self:
         """Learn what the augmentation needs to know of the training rows; most need nothing."""
@@ -104,11 +121,13 @@ class Augmentation(nn.Module, Generic[Params]):
         check_batch(x, y)
         if not self.training:
             return x, y
-        probability = self.probability
-        is_touched = probability >= 1.0 or _random.uniform(0.0, 1.0, self.generator) < probability
-        params = self.draw(x, y) if is_touched else self.neutral
+        params = self.draw(x, y) if self.happens(self.probability) else self.neutral
         self.params = self._public(params)
         return self.apply_draw(x, y, params)
+
+    def happens(self, probability: float) -> bool:
+        """Draw whether a batch is touched."""
+        return probability >= 1.0 or _random.uniform(0.0, 1.0, self.generator) < probability
 
     def apply_draw(self, x: Tensor, y: Tensor, params: Params) -> tuple[Tensor, Tensor]:
         """Return what the call returns once ``params`` are drawn: with ``append``, both."""
@@ -119,6 +138,34 @@ class Augmentation(nn.Module, Generic[Params]):
             x, y = self.originals(x, y)
             return torch.cat([x, new_x]), torch.cat([y, new_y])
         return new_x, new_y
+
+    @classmethod
+    def across_runs(cls, parts: Sequence[Self], x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """Draw and transform for several trainings at once, each with an augmentation of its own.
+
+        This is the plain way, one run after another. Where the arithmetic can take all batches as
+        one stack, a subclass does so, with the same draws.
+
+        Args:
+            parts: One augmentation for each run, alike in everything but numbers; see
+                :attr:`structure`.
+            x: Inputs of all runs, ``(runs, n, *features)``.
+            y: Their targets, ``(runs, n, *targets)``.
+
+        Returns:
+            New inputs and targets; what was drawn is in ``params`` of every part.
+        """
+        new = []
+        for part, one_x, one_y in zip(parts, x, y, strict=True):
+            params = part.draw(one_x, one_y)
+            part.params = part._public(params)
+            new.append(part.transform(one_x, one_y, params))
+        return torch.stack([one_x for one_x, _ in new]), torch.stack([one_y for _, one_y in new])
+
+    @property
+    def structure(self) -> tuple[Any, ...]:
+        """The choices, as opposed to numbers, that runs in one stack must share."""
+        return (self.append,)
 
     def at(self, model: nn.Module, place: str | Sequence[str]) -> "Tap":
         """Act on the output of a layer of ``model`` instead of on its inputs.

@@ -101,6 +101,11 @@ class CEMS(Augmentation[CEMSParams]):
         self.register_buffer("_stored", torch.empty(0, 0))
         self._tree: tuple[Tensor, int, Any] | None = None  # made when it is first needed
 
+    @property
+    def learns(self) -> bool:
+        """Whether :meth:`fit` learns anything: neighbours or the dimension."""
+        return self.d == "two_nn_data" or self.neighbors != "batch"
+
     def fit(self, x: Tensor, y: Tensor) -> Self:
         """Store the joint training rows for ``neighbors``, their dimension for ``d``, if asked."""
         super().fit(x, y)

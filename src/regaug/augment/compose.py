@@ -40,6 +40,11 @@ class Identity(Augmentation[None]):
         """Return the batch."""
         return x, y
 
+    @classmethod
+    def across_runs(cls, parts: Sequence[Self], x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the batches."""
+        return x, y
+
 
 class Compose(Augmentation[tuple[Any, ...]]):
     """Apply several augmentations in order, each to what the one before has made.
@@ -85,6 +90,11 @@ class Compose(Augmentation[tuple[Any, ...]]):
         for module in self.modules():  # the parts of a part as well
             if isinstance(module, Augmentation):
                 module.generator, module._progress = self.generator, self._progress
+
+    @property
+    def learns(self) -> bool:
+        """Whether any part learns anything from the training rows."""
+        return any(part.learns for part in self.parts)
 
     def fit(self, x: Tensor, y: Tensor) -> Self:
         """Fit every part on the training rows."""

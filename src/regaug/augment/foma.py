@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import torch
 from torch import Tensor
@@ -133,6 +133,11 @@ class FOMA(Augmentation[FOMAParams]):
         self._fitted_k: Tensor
         self.register_buffer("_fitted_k", torch.tensor(-1))
 
+    @property
+    def learns(self) -> bool:
+        """Whether :meth:`fit` learns anything: the intrinsic dimension, if it is the cut."""
+        return self.k == "two_nn_data"
+
     def fit(self, x: Tensor, y: Tensor) -> Self:
         """Estimate the intrinsic dimension of the joint training rows, for ``k="two_nn_data"``."""
         super().fit(x, y)
@@ -147,23 +152,14 @@ class FOMA(Augmentation[FOMAParams]):
             joint = join(as_rows(x), as_rows(y), center=self.center)
             known = _Known(x, y, (version(x), version(y)), joint)
             k = int(joint.spectrum.rank_at_share(self.rho))
-        elif isinstance(self.k, int):
-            k = self.k
-        elif self.k == "two_nn":
-            try:
-                k = joint_dimension(x, y)
-            except TooFewPointsError:
-                return self.neutral
         else:
-            k = int(self._fitted_k)
-            if k < 0:
-                raise NotFittedError(
-                    "`FOMA(k='two_nn_data')` must see the training rows first: call `.fit(x, y)`."
-                )
+            cut = self._cut(x, y)
+            if cut is None:
+                return self.neutral
+            k = cut
         n = len(x)
         columns = (x.numel() + y.numel()) // n
-        lam = self._draw_lam()
-        return FOMAParams(lam, min(k, n, columns), lam ** _EXPONENTS[self.weight], known)
+        return self._draw_at(min(k, n, columns), known)
 
     def transform(self, x: Tensor, y: Tensor, params: FOMAParams) -> tuple[Tensor, Tensor]:
         """Scale the batch's singular values by ``params.lam`` beyond ``params.k``."""
@@ -183,10 +179,64 @@ class FOMA(Augmentation[FOMAParams]):
         )
         return new_x.reshape(x.shape), new_y.reshape(y.shape)
 
+    @classmethod
+    def across_runs(cls, parts: Sequence[Self], x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """Draw for every run and transform all batches as one stack."""
+        first = parts[0]
+        rows_x, rows_y = x.flatten(2), y.reshape(*y.shape[:2], -1)
+        joint = join(rows_x, rows_y, center=first.center)
+        cuts: list[int | None]
+        if first.rho is not None:
+            rho = torch.tensor([part.rho for part in parts], dtype=torch.float64)
+            ranks = joint.spectrum.rank_at_share(rho.to(x.device))
+            cuts = list(ranks.tolist()) if isinstance(ranks, Tensor) else [ranks]
+        else:
+            cuts = [part._cut(*batch) for part, *batch in zip(parts, x, y, strict=True)]
+        most = min(joint.rows.shape[-2:])
+        for part, cut in zip(parts, cuts, strict=True):
+            part.params = part.neutral if cut is None else part._draw_at(min(cut, most))
+        new_x, new_y = foma(
+            rows_x,
+            rows_y,
+            lam=torch.tensor([part.params.lam for part in parts], dtype=torch.float64),
+            k=torch.tensor([part.params.k for part in parts], device=x.device),
+            scale=first.scale,
+            targets=first.targets,
+            gradient=first.gradient,
+            center=first.center,
+            joint=joint,
+        )
+        return new_x.reshape(x.shape), new_y.reshape(y.shape)
+
+    @property
+    def structure(self) -> tuple[Any, ...]:
+        """The choices, as opposed to numbers, that runs in one stack must share."""
+        cut = "rho" if self.rho is not None else type(self.k)
+        return (*super().structure, cut, self.scale, self.targets, self.gradient, self.center)
+
     def extra_repr(self) -> str:
         """Show the settings that matter most."""
         cut = f"rho={self.rho}" if self.rho is not None else f"k={self.k!r}"
         return f"alpha={self.alpha}, {cut}, scale={self.scale!r}, p={self.p}, anneal={self.anneal}"
+
+    def _cut(self, x: Tensor, y: Tensor) -> int | None:
+        """Return k for a batch, unless it comes from a share; None if it cannot be estimated."""
+        if isinstance(self.k, int):
+            return self.k
+        if self.k == "two_nn":
+            try:
+                return joint_dimension(x, y)
+            except TooFewPointsError:
+                return None
+        if self._fitted_k < 0:
+            raise NotFittedError(
+                "`FOMA(k='two_nn_data')` must see the training rows first: call `.fit(x, y)`."
+            )
+        return int(self._fitted_k)
+
+    def _draw_at(self, k: int, known: "_Known | None" = None) -> FOMAParams:
+        lam = self._draw_lam()
+        return FOMAParams(lam, k, lam ** _EXPONENTS[self.weight], known)
 
     def _draw_lam(self) -> float:
         if self.lam_range is not None:

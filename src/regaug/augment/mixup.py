@@ -1,6 +1,8 @@
 """Mixup and C-Mixup: move samples towards other samples."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any, Self, cast
 
 import torch
 from torch import Tensor
@@ -71,11 +73,7 @@ class Mixup(Augmentation[MixupParams]):
     def draw(self, x: Tensor, y: Tensor) -> MixupParams:
         """Draw lam and the partners."""
         lam = _random.beta(self.alpha, self.generator)
-        if self.paired:
-            half = _half(x)
-            partners = torch.arange(half, 2 * half, device=x.device)
-        else:
-            partners = self._draw_partners(y).to(x.device)
+        partners = _second_half(x) if self.paired else self._draw_partners(y).to(x.device)
         return MixupParams(lam, partners)
 
     def transform(self, x: Tensor, y: Tensor, params: MixupParams) -> tuple[Tensor, Tensor]:
@@ -96,6 +94,25 @@ class Mixup(Augmentation[MixupParams]):
             return x, y
         half = _half(x)
         return x[:half], y[:half]
+
+    @classmethod
+    def across_runs(cls, parts: Sequence[Self], x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """Draw for every run and mix all batches as one stack."""
+        for part, one_x, one_y in zip(parts, x, y, strict=True):
+            part.params = part.draw(one_x, one_y)
+        new_x, new_y = mix(
+            x.flatten(2),
+            y.reshape(*y.shape[:2], -1),
+            lam=torch.tensor([part.params.lam for part in parts], dtype=torch.float64),
+            partners=torch.stack([cast(Tensor, part.params.partners) for part in parts]),
+        )
+        shape = new_x.shape[:2]
+        return new_x.reshape(*shape, *x.shape[2:]), new_y.reshape(*shape, *y.shape[2:])
+
+    @property
+    def structure(self) -> tuple[Any, ...]:
+        """The choices, as opposed to numbers, that runs in one stack must share."""
+        return (*super().structure, self.paired)
 
     def extra_repr(self) -> str:
         """Show the settings that matter most."""
@@ -161,6 +178,11 @@ class CMixup(Mixup):
         cumulative = probabilities.to(self.generator.device).cumsum(dim=1)
         draws = torch.empty_like(cumulative[:, -1:]).uniform_(generator=self.generator)
         return torch.searchsorted(cumulative, draws * cumulative[:, -1:], right=True).squeeze(1)
+
+
+def _second_half(x: Tensor) -> Tensor:
+    half = _half(x)
+    return torch.arange(half, 2 * half, device=x.device)
 
 
 def _half(x: Tensor) -> int:

@@ -62,7 +62,9 @@ class YearPairs(Pairs):
     def split(self, seed: int = 0, *, protocol: Rules = "tuned") -> Split:
         """Train and validate on 2013 to 2018, test on 2019 and 2020; 2021 is too small to use.
 
-        The two protocols are the same.
+        All rows of these years are used, in both protocols. The paper's scripts take a random
+        share of each part once, the same number of rows from every year (100 batches of 64, fewer
+        if the smallest year has fewer), and then mix the years in every batch.
 
         Args:
             seed: Seed of the 80 / 20 parts inside every year.

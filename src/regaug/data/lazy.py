@@ -8,7 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from regaug.data.base import Rows
+from regaug.data.base import Inputs, Rows
 
 
 class Lazy:
@@ -72,3 +72,32 @@ class Lazy:
                 f"got {index.dtype} of shape {index.shape}."
             )
         return np.array([self._place(i) for i in index.tolist()], dtype=np.int64)
+
+
+class Subset(Lazy):
+    """Some rows of inputs, still read only when they are asked for.
+
+    Args:
+        inputs: Any inputs; they are not copied.
+        rows: Places in them, in the order wanted.
+
+    Example:
+        >>> some = Subset(torch.arange(10.0).reshape(5, 2), np.array([4, 0]))
+        >>> some.shape, some[:].tolist()
+        ((2, 2), [[8.0, 9.0], [0.0, 1.0]])
+    """
+
+    def __init__(self, inputs: Tensor | Inputs, rows: Rows) -> None:
+        super().__init__(len(rows), tuple(inputs.shape[1:]))
+        self.inputs, self.rows = inputs, rows
+
+    def set_epoch(self, epoch: int) -> None:
+        """Tell the inputs which epoch it is, if they differ from epoch to epoch."""
+        if hasattr(self.inputs, "set_epoch"):
+            self.inputs.set_epoch(epoch)
+
+    def _read(self, place: int) -> Tensor:
+        return self.inputs[int(self.rows[place])]
+
+    def _stack(self, places: Rows) -> Tensor:
+        return self.inputs[self.rows[places]]

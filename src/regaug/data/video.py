@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
+import torch.nn.functional as F  # noqa: N812
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -21,7 +22,8 @@ from regaug.exceptions import DataError, DataNotFoundError, MissingExtraError
 
 _SIZE = 112
 _SAMPLED = 128  # videos that the mean and the standard deviation are taken from
-_SCALE, _STARTS = 0, 1  # streams of random numbers
+_PAD = 12  # pixels that a training clip may be moved by
+_SCALE, _CLIPS = 0, 1  # streams of random numbers
 _LISTED = ("FileName", "EF", "NumberOfFrames", "Split")
 _TRACED = ["FileName", "X1", "Y1", "X2", "Y2", "Frame"]
 _SPLITS = ("TRAIN", "VAL", "TEST")
@@ -70,27 +72,30 @@ class Echo(Data):
         return len(self._y)
 
     def split(self, seed: int = 0, *, protocol: Rules = "tuned") -> Split:
-        """Split as the list says; a training clip has a random start, the others start at 0.
+        """Split as the list says; training clips differ from epoch to epoch.
 
-        The first call reads up to 128 training videos, for the mean and standard deviation of each
-        channel. The start of a clip is drawn once per split, so a sample is always the same; the
-        paper's scripts draw it (and a crop) anew every time, and average over all clips of a test
-        video. The two protocols are the same.
+        A training clip starts at a random frame and is moved by up to 12 pixels, as in the paper's
+        scripts; see :class:`RandomClips`. The other clips start at frame 0 and stay where they
+        are. The scripts average the prediction for a test video over its clips from every possible
+        start; here it is that of its first clip. The first call reads up to 128 training videos,
+        for the mean and standard deviation of each channel. The two protocols are the same.
 
         Args:
-            seed: Seed of the starts.
+            seed: Seed of the training clips.
             protocol: ``"tuned"`` or ``"paper"``.
         """
-        rng = numpy_generator(check_split(seed, protocol), _STARTS)
+        check_split(seed, protocol)
         train, validation, test = self._rows
-        # As in the echonet code, the start of a video that is too short is drawn after padding it.
-        span = (self.frames - 1) * self.period
-        lengths = np.maximum(self._lengths[train], self.frames * self.period)
-        starts = rng.integers(lengths - span)
+        options: dict[str, Any] = {
+            "frames": self.frames,
+            "period": self.period,
+            "scale": self.scale(),
+        }
+        clips = RandomClips(self._paths(train), self._lengths[train], seed=seed, **options)
         return Split(
-            train=self._part(train, starts),
-            validation=self._part(validation, np.zeros(len(validation), dtype=np.int64)),
-            test=self._part(test, np.zeros(len(test), dtype=np.int64)),
+            train=self._part(clips, train),
+            validation=self._part(Clips(self._paths(validation), **options), validation),
+            test=self._part(Clips(self._paths(test), **options), test),
         )
 
     def scale(self) -> tuple[Floats, Floats]:
@@ -108,38 +113,35 @@ class Echo(Data):
             self._scale = mean, np.where(variance > 1e-6, np.sqrt(np.maximum(variance, 0)), 1.0)
         return self._scale
 
-    def _part(self, rows: Rows, starts: Rows) -> Part:
-        paths = [os.path.join(self._folder, name) for name in self._names[rows]]
-        clips = Clips(paths, starts, frames=self.frames, period=self.period, scale=self.scale())
+    def _paths(self, rows: Rows) -> list[str]:
+        return [os.path.join(self._folder, name) for name in self._names[rows]]
+
+    def _part(self, clips: "Clips", rows: Rows) -> Part:
         return Part(clips, self._y[torch.from_numpy(rows)], rows)
 
 
 class Clips(Lazy):
-    """Clips of videos, read when they are asked for; frames after the end are zero.
+    """The first clips of videos, read when they are asked for; frames after the end are zero.
 
     Args:
         paths: The videos.
-        starts: First frame of each clip.
         frames: Frames in a clip.
         period: Step from frame to frame.
         scale: Mean and standard deviation of each channel.
     """
 
     def __init__(
-        self,
-        paths: list[str],
-        starts: Rows,
-        *,
-        frames: int,
-        period: int,
-        scale: tuple[Floats, Floats],
+        self, paths: list[str], *, frames: int, period: int, scale: tuple[Floats, Floats]
     ) -> None:
         super().__init__(len(paths), (3, frames, _SIZE, _SIZE))
-        self.paths, self.starts, self.frames, self.period = paths, starts, frames, period
+        self.paths, self.frames, self.period = paths, frames, period
         self.mean, self.std = (torch.from_numpy(values).float() for values in scale)
 
     def _read(self, place: int) -> Tensor:
-        start = int(self.starts[place])
+        return self.cut(place, 0)
+
+    def cut(self, place: int, start: int) -> Tensor:
+        """Return the clip of a video that begins at frame ``start``."""
         stop = start + (self.frames - 1) * self.period + 1
         wanted = list(islice(read_frames(Path(self.paths[place])), start, stop, self.period))
         # Padded after standardisation, as the paper's scripts do: zero is the mean grey.
@@ -148,6 +150,56 @@ class Clips(Lazy):
             pixels = torch.from_numpy(np.stack(wanted)).float()
             clip[:, : len(wanted)] = ((pixels - self.mean) / self.std).permute(3, 0, 1, 2)
         return clip
+
+
+class RandomClips(Clips):
+    """A clip of each video, with another start and another crop in every epoch.
+
+    The frames are padded with 12 zero pixels on every side and cropped back to their size. What is
+    drawn for a video depends on the seed, the epoch and the video's place alone.
+
+    Args:
+        paths: The videos.
+        lengths: Frames in each video.
+        seed: Seed of the draws.
+        frames: Frames in a clip.
+        period: Step from frame to frame.
+        scale: Mean and standard deviation of each channel.
+    """
+
+    def __init__(
+        self,
+        paths: list[str],
+        lengths: Rows,
+        *,
+        seed: int,
+        frames: int,
+        period: int,
+        scale: tuple[Floats, Floats],
+    ) -> None:
+        super().__init__(paths, frames=frames, period=period, scale=scale)
+        self.lengths, self.seed = lengths, seed
+        # In shared memory, so that the copies in a loader's workers follow it.
+        self._epoch = torch.zeros((), dtype=torch.int64).share_memory_()  # type: ignore[no-untyped-call]
+
+    def set_epoch(self, epoch: int) -> None:
+        """Choose the epoch whose clips are read from now on; at first it is 0."""
+        self._epoch.fill_(check_integer("epoch", epoch, 0))
+
+    def draw(self, place: int) -> tuple[int, int, int]:
+        """Return the first frame of a clip, and the upper left corner of its crop."""
+        rng = numpy_generator(self.seed, _CLIPS, int(self._epoch), place)
+        # As in the echonet code, the start of a video that is too short is drawn after padding it,
+        # and the lowest and the rightmost crop never come.
+        length = max(int(self.lengths[place]), self.frames * self.period)
+        start = rng.integers(length - (self.frames - 1) * self.period)
+        top, left = rng.integers(2 * _PAD, size=2)
+        return int(start), int(top), int(left)
+
+    def _read(self, place: int) -> Tensor:
+        start, top, left = self.draw(place)
+        padded = F.pad(self.cut(place, start), (_PAD,) * 4)
+        return padded[..., top : top + _SIZE, left : left + _SIZE]
 
 
 def read_frames(path: Path) -> Iterator[Pixels]:

@@ -74,6 +74,11 @@ class BatchSampler(Sampler[list[int]]):
         return self._n_batches() // self._place()[1]
 
     def __iter__(self) -> Iterator[list[int]]:
+        for batch in self.epoch_batches():
+            yield batch.tolist()
+
+    def epoch_batches(self) -> list[Indices]:
+        """Return the batches of this epoch as arrays, for whoever wants them all at once."""
         rank, world_size = self._place()
         rng = _random.numpy_generator(self.seed, self.epoch)
         order = self._order(rng)
@@ -81,8 +86,7 @@ class BatchSampler(Sampler[list[int]]):
         starts = np.arange(0, len(order), self.batch_size)[: self._n_batches()]
         rng.shuffle(starts)
         mine = starts[: len(self) * world_size][rank::world_size]
-        for start in mine.tolist():
-            yield order[start : start + self.batch_size].tolist()
+        return [order[start : start + self.batch_size] for start in mine.tolist()]
 
     def _order(self, rng: np.random.Generator) -> Indices:
         """Return all indices, so that each run of ``batch_size`` is a batch."""

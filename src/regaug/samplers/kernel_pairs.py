@@ -1,6 +1,6 @@
 """Batches of samples, each with a partner drawn by closeness of targets (C-Mixup)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -77,11 +77,11 @@ class KernelPairSampler(RandomBatchSampler):
         self._targets = self.y[self._ascending]
         self._line = np.ascontiguousarray(self._targets[:, axis])
 
-    def __iter__(self) -> Iterator[list[int]]:
+    def epoch_batches(self) -> list[Indices]:
+        """Return the batches of this epoch: samples, then their partners."""
         # All partners of the epoch are drawn by every rank, so that the ranks agree on them.
         partners = self._draw_partners(_random.numpy_generator(self.seed, self.epoch, 1))
-        for samples in super().__iter__():
-            yield samples + partners[samples].tolist()
+        return [np.concatenate([batch, partners[batch]]) for batch in super().epoch_batches()]
 
     def _draw_partners(self, rng: np.random.Generator) -> Indices:
         """Return the partner of every sample."""

@@ -1,0 +1,313 @@
+"""How good predictions are: RMSE, MAE, MAPE, R2 and Pearson's R; over all rows and by group."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from regaug._checks import check_finite
+from regaug._registry import lookup
+from regaug.exceptions import ArgumentError, ArgumentTypeError, NonFiniteError
+
+
+def rmse(prediction: Tensor, target: Tensor, *, rows: Tensor | None = None) -> Tensor:
+    """Return the root of the mean squared error, over all rows and targets together.
+
+    As all the metrics here, it takes one run or a stack of runs, computes in float64, and is NaN or
+    infinite for a run whose predictions are.
+
+    Args:
+        prediction: ``(..., n, m)``.
+        target: The same shape.
+        rows: Which rows count, bool, ``(..., n)``; the others may hold anything. None counts all.
+
+    Returns:
+        A number for each run, ``(...)``, float64.
+
+    Example:
+        >>> rmse(torch.tensor([[1.0], [2.0]]), torch.tensor([[2.0], [9.0]])).item()
+        5.0
+    """
+    prediction, target, n = _counted(prediction, target, rows)
+    squares = (prediction - target).square().sum(dim=(-2, -1))
+    return (squares / (n * target.shape[-1])).sqrt()
+
+
+def mae(prediction: Tensor, target: Tensor, *, rows: Tensor | None = None) -> Tensor:
+    """Return the mean absolute error, over all rows and targets together; see :func:`rmse`.
+
+    Example:
+        >>> mae(torch.tensor([[1.0], [2.0]]), torch.tensor([[1.0], [4.0]])).item()
+        1.0
+    """
+    prediction, target, n = _counted(prediction, target, rows)
+    return (prediction - target).abs().sum(dim=(-2, -1)) / (n * target.shape[-1])
+
+
+def mape(prediction: Tensor, target: Tensor, *, rows: Tensor | None = None) -> Tensor:
+    """Return the mean absolute error as a percentage of the target; see :func:`rmse`.
+
+    Targets that are zero have no such percentage and are left out; NaN if all are.
+
+    Example:
+        >>> mape(torch.tensor([[1.0], [2.0], [7.0]]), torch.tensor([[1.0], [4.0], [0.0]])).item()
+        25.0
+    """
+    prediction, target, _ = _counted(prediction, target, rows)
+    # Rows that do not count have become zeros, so this leaves them out as well.
+    is_zero = target == 0
+    share = (prediction - target).abs() / target.abs()
+    total = share.masked_fill(is_zero, 0.0).sum(dim=(-2, -1))
+    return 100.0 * total / (~is_zero).sum(dim=(-2, -1))
+
+
+def r2(prediction: Tensor, target: Tensor, *, rows: Tensor | None = None) -> Tensor:
+    """Return the share of the targets' variance that is explained; see :func:`rmse`.
+
+    It is computed for each target and averaged over the targets that vary; NaN if none does.
+
+    Example:
+        >>> target = torch.tensor([[1.0], [2.0], [3.0]])
+        >>> r2(target.flip(0), target).item()
+        -3.0
+    """
+    prediction, target, _ = _counted(prediction, target, rows)
+    spread = _centred(target, rows).square().sum(dim=-2)
+    left = (prediction - target).square().sum(dim=-2)
+    return _mean_over_varying(1.0 - left / spread, spread)
+
+
+def pearson(prediction: Tensor, target: Tensor, *, rows: Tensor | None = None) -> Tensor:
+    """Return Pearson's correlation of predictions and targets; see :func:`rmse`.
+
+    It is computed for each target and averaged over the targets that vary; NaN if none does. A
+    prediction that does not vary says nothing of a target that does: their correlation counts as 0.
+
+    Example:
+        >>> target = torch.tensor([[1.0], [2.0], [3.0]])
+        >>> round(pearson(7 - 2 * target, target).item(), 6)
+        -1.0
+    """
+    prediction, target, _ = _counted(prediction, target, rows)
+    p, t = _centred(prediction, rows), _centred(target, rows)
+    p_norm, t_norm = (torch.linalg.vector_norm(v, dim=-2, keepdim=True) for v in (p, t))
+    # Each side is divided by its own norm, because a product of the two could under- or overflow.
+    r = ((p / p_norm) * (t / t_norm)).sum(dim=-2).clamp(-1.0, 1.0)
+    return _mean_over_varying(r.masked_fill(p_norm.squeeze(-2) == 0, 0.0), t_norm.squeeze(-2))
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric and its direction.
+
+    Attributes:
+        function: From predictions and targets ``(..., n, m)`` to a number per run, ``(...)``.
+        higher_is_better: Whether it measures agreement rather than error.
+    """
+
+    function: Callable[..., Tensor]
+    higher_is_better: bool
+
+    @property
+    def sign(self) -> float:
+        """1 or -1: times this, a lower value is the better one for every metric."""
+        return -1.0 if self.higher_is_better else 1.0
+
+
+METRICS: dict[str, Metric] = {
+    "rmse": Metric(rmse, higher_is_better=False),
+    "mae": Metric(mae, higher_is_better=False),
+    "mape": Metric(mape, higher_is_better=False),
+    "r2": Metric(r2, higher_is_better=True),
+    "pearson": Metric(pearson, higher_is_better=True),
+}
+
+
+def is_better(metric: str, new: float, old: float) -> bool:
+    """Tell whether ``new`` is the better value: NaN never is, and any number is better than NaN.
+
+    Example:
+        >>> is_better("rmse", 0.5, 0.6), is_better("pearson", 0.5, 0.6)
+        (True, False)
+    """
+    sign = lookup("metric", metric, METRICS).sign
+    return sign * new < sign * old or (math.isnan(old) and not math.isnan(new))
+
+
+@dataclass(frozen=True)
+class Scores:
+    """All metrics of some predictions, in the target's own units.
+
+    Attributes:
+        n: Number of rows.
+        rmse: Root of the mean squared error.
+        mae: Mean absolute error.
+        mape: Mean absolute error in per cent of the target; None if all targets are zero.
+        n_zero: Targets that are zero and left out of ``mape``.
+        r2: Share of the variance explained; None if no target varies.
+        pearson: Pearson's correlation; None if no target varies.
+        groups: The same for the rows of each group, by its name; empty without groups.
+    """
+
+    n: int
+    rmse: float
+    mae: float
+    mape: float | None
+    n_zero: int
+    r2: float | None
+    pearson: float | None
+    groups: Mapping[str, "Scores"] = field(default_factory=dict)
+
+    def worst(self, metric: str) -> tuple[str, float]:
+        """Return the name and the value of the group with the worst value of a metric.
+
+        Groups for which the metric is undefined (Pearson's R of a single row) are passed over; of
+        equally bad ones the first counts.
+
+        Args:
+            metric: ``"rmse"``, ``"mae"``, ``"mape"``, ``"r2"`` or ``"pearson"``.
+        """
+        sign = lookup("metric", metric, METRICS).sign
+        if not self.groups:
+            raise ArgumentError("There is no worst group: these scores are of rows without groups.")
+        values = {name: getattr(scores, metric) for name, scores in self.groups.items()}
+        known = {name: value for name, value in values.items() if value is not None}
+        if not known:
+            raise ArgumentError(
+                f"There is no worst group: {metric!r} is undefined for all {len(values)} groups. "
+                "Take a metric of errors, such as 'rmse'."
+            )
+        name = max(known, key=lambda name: sign * known[name])
+        return name, known[name]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, for a JSON file; None stands for what is undefined."""
+        own = {part.name: getattr(self, part.name) for part in fields(self)}
+        return own | {"groups": {name: scores.to_dict() for name, scores in self.groups.items()}}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Return the scores that :meth:`to_dict` wrote down."""
+        names = {part.name for part in fields(cls)}
+        if set(values) != names:
+            raise ArgumentError(
+                f"`values` must have the keys {sorted(names)}, got {sorted(values)}."
+            )
+        groups = {name: cls.from_dict(scores) for name, scores in values["groups"].items()}
+        return cls(**{**values, "groups": groups})
+
+
+def evaluate(prediction: Tensor, target: Tensor, groups: NDArray[Any] | None = None) -> Scores:
+    """Score predictions over all rows, and over the rows of each group.
+
+    Args:
+        prediction: ``(n, m)`` or ``(n,)``, finite, in the target's own units.
+        target: The same shape, finite.
+        groups: Label of every row's group, ``(n,)``; None if there are no groups.
+
+    Example:
+        >>> target = torch.tensor([1.0, 2.0, 3.0, 5.0])
+        >>> scores = evaluate(torch.tensor([1.0, 2.0, 3.0, 4.0]), target, np.array(list("aabb")))
+        >>> scores.rmse, scores.worst("mae")
+        (0.5, ('b', 0.5))
+    """
+    if prediction.ndim == target.ndim == 1:
+        prediction, target = prediction[:, None], target[:, None]
+    if target.ndim != 2:
+        raise ArgumentError(f"`target` must be (n, m) or (n,), got shape {tuple(target.shape)}.")
+    _check_shapes(prediction, target)
+    check_finite("target", target)
+    if not bool(prediction.isfinite().all()):
+        raise NonFiniteError(
+            f"`prediction` must be finite, got NaN or infinity in "
+            f"{int((~prediction.isfinite()).sum())} of {prediction.numel()} values: the model "
+            "diverged. Train it with a lower learning rate or with gradient clipping."
+        )
+    if groups is None:
+        return _scores(prediction, target)
+    if groups.shape != (len(target),):
+        raise ArgumentError(
+            f"`groups` must have a label for each of the {len(target)} rows, got shape "
+            f"{groups.shape}."
+        )
+    # Labels of several types cannot be sorted, but their names can.
+    labels, places = np.unique(
+        groups.astype(str) if groups.dtype == object else groups, return_inverse=True
+    )
+    members = (np.flatnonzero(places == place) for place in range(len(labels)))
+    by_group = {
+        str(label): _scores(prediction[rows], target[rows])
+        for label, rows in zip(labels, members, strict=True)
+    }
+    return _scores(prediction, target, by_group)
+
+
+def _scores(
+    prediction: Tensor, target: Tensor, groups: Mapping[str, Scores] | None = None
+) -> Scores:
+    values = {name: metric.function(prediction, target).item() for name, metric in METRICS.items()}
+    defined: dict[str, Any] = {
+        name: None if math.isnan(value) else value for name, value in values.items()
+    }
+    n_zero = int((target == 0).sum())
+    return Scores(n=len(target), n_zero=n_zero, groups=groups or {}, **defined)
+
+
+def _check_shapes(prediction: Tensor, target: Tensor) -> None:
+    for name, value in (("prediction", prediction), ("target", target)):
+        if not isinstance(value, Tensor):
+            raise ArgumentTypeError(
+                f"`{name}` must be a torch.Tensor, got {type(value).__name__}. "
+                f"Convert it with torch.as_tensor({name})."
+            )
+    if prediction.shape != target.shape or target.ndim < 2:
+        raise ArgumentError(
+            "`prediction` and `target` must have one shape, (..., n, m), "
+            f"got {tuple(prediction.shape)} and {tuple(target.shape)}."
+        )
+    if target.shape[-2] == 0 or target.shape[-1] == 0:
+        raise ArgumentError(
+            f"`prediction` and `target` must not be empty, got shape {tuple(target.shape)}."
+        )
+
+
+def _counted(
+    prediction: Tensor, target: Tensor, rows: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor | int]:
+    """Return both in float64, with zeros in the rows that do not count, and how many do count."""
+    _check_shapes(prediction, target)
+    prediction, target = prediction.detach().double(), target.detach().double()
+    if rows is None:
+        return prediction, target, target.shape[-2]
+    if rows.dtype != torch.bool or rows.shape != target.shape[:-1]:
+        raise ArgumentError(
+            f"`rows` must be a bool mask of shape {tuple(target.shape[:-1])}, "
+            f"got {rows.dtype} of shape {tuple(rows.shape)}."
+        )
+    left_out = ~rows[..., None]
+    prediction, target = (v.masked_fill(left_out, 0.0) for v in (prediction, target))
+    return prediction, target, rows.sum(dim=-1)
+
+
+def _centred(values: Tensor, rows: Tensor | None) -> Tensor:
+    """Subtract each column's mean; a constant column becomes exactly zero."""
+    # A mean of equal numbers is rounded; the mean of their distances to one of them is zero.
+    if rows is None:
+        shifted = values - values[..., :1, :]
+        return shifted - shifted.mean(dim=-2, keepdim=True)
+    first = rows.int().argmax(dim=-1)[..., None, None]
+    left_out = ~rows[..., None]
+    shifted = (values - values.take_along_dim(first, dim=-2)).masked_fill(left_out, 0.0)
+    mean = shifted.sum(dim=-2, keepdim=True) / rows.sum(dim=-1)[..., None, None]
+    return (shifted - mean).masked_fill(left_out, 0.0)
+
+
+def _mean_over_varying(values: Tensor, spread: Tensor) -> Tensor:
+    """Average over the targets (last axis) whose spread is not zero; NaN if there are none."""
+    is_constant = spread == 0
+    return values.masked_fill(is_constant, 0.0).sum(dim=-1) / (~is_constant).sum(dim=-1)

@@ -1,0 +1,314 @@
+"""One training of any model, on Lightning Fabric."""
+
+import math
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils.data import DataLoader
+
+from regaug import _random, methods
+from regaug._checks import check_choice
+from regaug.data.base import Part, Split
+from regaug.data.lazy import Subset
+from regaug.exceptions import ArgumentTypeError, DivergedError, NonFiniteError
+from regaug.metrics import METRICS, is_better
+from regaug.samplers import BatchSampler
+from regaug.training.bar import Bar
+from regaug.training.checkpoint import Checkpoints, load_weights
+from regaug.training.configuration import check_configuration, describe
+from regaug.training.fabric import Precision, make_fabric
+from regaug.training.prediction import predict
+from regaug.training.results import Ending, Epoch, RunResult, versions
+from regaug.training.schedule import rate_factor
+from regaug.training.scoring import (
+    own_targets,
+    own_units,
+    recorded_training_rows,
+    score_parts,
+)
+from regaug.training.settings import Recorded, Settings
+from regaug.training.step import AugmentedLoss, explain_divergence, make_optimizer
+
+
+def fit(
+    model: nn.Module,
+    data: Split,
+    method: str = "erm",
+    settings: Settings | None = None,
+    *,
+    device: str = "auto",
+    precision: Precision = "32",
+    checkpoint: str | Path | None = None,
+    record: Sequence[Recorded] = ("train", "validation", "test"),
+    workers: int = 0,
+    progress: bool = False,
+) -> RunResult:
+    """Train a model with a method; keep the epoch with the best validation error.
+
+    The loss is the mean squared error in the units of the split: standardise it first
+    (:func:`regaug.data.standardise`). Errors are reported in the target's own units. Under
+    ``torchrun`` all its processes train together, each on its own share of the batches.
+
+    Args:
+        model: From inputs ``(n, *features)`` to predictions ``(n, m)``. It is trained in place and
+            has the best epoch's weights afterwards.
+        data: Training, validation and test rows.
+        method: One of ``regaug.methods.names()``.
+        settings: Epochs, rates, seed, and changes to the method's own settings.
+        device: ``"cpu"``, ``"cuda"``, ``"cuda:1"``, ``"mps"``; ``"auto"`` takes the best there is.
+        precision: ``"32"``, ``"bf16"`` or ``"16"`` (mixed precision), or ``"64"``.
+        checkpoint: A folder. The state is saved there after every epoch, and the same call goes on
+            from it, to the same result as without the interruption.
+        record: Parts whose error is in the history; ``"validation"`` always is.
+        workers: Processes that read inputs which are not in memory (images, videos).
+        progress: Show a progress bar with the current validation error.
+
+    Returns:
+        Scores, predictions, history and weights.
+
+    Raises:
+        DivergedError: The loss became NaN or infinite.
+
+    Example:
+        >>> from regaug.data import standardise
+        >>> from regaug.data.synthetic import make_manifold
+        >>> from regaug.models import MLP
+        >>> split = standardise(make_manifold("sine", n=200).split(seed=0))
+        >>> result = fit(MLP(1), split, "foma-rho", Settings(epochs=5))
+        >>> len(result.history), result.ending
+        (5, 'finished')
+    """
+    if not isinstance(data, Split):
+        raise ArgumentTypeError(
+            f"`data` must be a split, got {type(data).__name__}. Split it first: "
+            "regaug.data.standardise(data.split(seed=0))."
+        )
+    for part in record:
+        check_choice("record", part, ("train", "validation", "test"))
+    fabric = make_fabric(device, precision)
+    with _random.seeded(0):  # whatever draws from the global generator, restore it afterwards
+        training = _Training(
+            model,
+            data,
+            method,
+            settings or Settings(),
+            fabric,
+            precision=precision,
+            record=record,
+            workers=workers,
+        )
+        return training.run(checkpoint, progress)
+
+
+class _Training:
+    """Everything that changes while a model is trained."""
+
+    def __init__(
+        self,
+        model: nn.Module,
+        split: Split,
+        name: str,
+        settings: Settings,
+        fabric: Any,
+        *,
+        precision: Precision,
+        record: Sequence[Recorded],
+        workers: int,
+    ) -> None:
+        method = methods.get(name)
+        own = method.settings(**settings.method)
+        self.name, self.settings = name, replace(settings, method=own)
+        self.split, self.fabric, self.model = split, fabric, model
+        self.recorded = {part: _recorded_rows(split, part) for part in ("validation", *record)}
+        self.augmentation = method.make_augmentation(own, seed=_random.derive(settings.seed))
+        if self.augmentation.learns:
+            self.augmentation.fit(split.train.x[:], split.train.y)
+        size = min(settings.batch_size, len(split.train))
+        self.sampler = method.make_sampler(
+            split.train.y, size, own, seed=settings.seed, drop_last=True
+        )
+        self.loader = _make_loader(split.train, self.sampler, workers)
+        self.loss = AugmentedLoss(model, self.augmentation, method.find_place(model, own))
+        # Scaled gradients cannot be clipped by an optimiser that unscales them itself.
+        fused = fabric.device.type in ("cpu", "cuda") and precision != "16"
+        self.plain_optimizer = make_optimizer(model, settings, fused=fused)
+        self.module, self.optimizer = fabric.setup(self.loss, self.plain_optimizer)
+        self.history: list[Epoch] = []
+        self.best_epoch, self.best_weights = 0, self._weights()
+        self.seconds = 0.0
+
+    def run(self, checkpoint: str | Path | None, progress: bool) -> RunResult:
+        """Train to the end, from the last checkpoint on if there is one."""
+        checkpoints = None if checkpoint is None else Checkpoints(checkpoint)
+        configuration = describe(self.name, self.settings, self.split)
+        if checkpoints is not None and (found := checkpoints.latest()) is not None:
+            check_configuration(found[1]["configuration"], configuration, str(checkpoint))
+            self._restore(found[1], str(checkpoint))
+        is_first = self.fabric.is_global_zero
+        show = progress and is_first
+        with Bar("epoch", self.settings.epochs, len(self.history), show=show) as bar:
+            while self._ending() is None:
+                start = time.perf_counter()
+                self._train_epoch(len(self.history))
+                self.seconds += time.perf_counter() - start
+                if checkpoints is not None:
+                    if is_first:
+                        state = {"configuration": configuration, **self._state()}
+                        checkpoints.save(len(self.history), state)
+                    self.fabric.barrier()
+                bar.advance(f"{self.settings.metric} {self.history[-1].validation:.4g}")
+        load_weights(self.model, self.best_weights, source="the best epoch")
+        self.model.eval()
+        scores, predictions = score_parts(self.split, self._predict)
+        return RunResult(
+            method=self.name,
+            settings=self.settings,
+            history=tuple(self.history),
+            best_epoch=self.best_epoch,
+            ending=self._ending() or "finished",
+            scores=scores,
+            predictions=predictions,
+            weights=self.best_weights,
+            seconds=self.seconds,
+            made_by=versions(),
+        )
+
+    def _ending(self) -> Ending | None:
+        """Return why there is no further epoch; None if there is one."""
+        done, patience = len(self.history), self.settings.patience
+        if done >= self.settings.epochs:
+            return "finished"
+        if patience is not None and done - self.best_epoch >= patience:
+            return "early"
+        return None
+
+    def _train_epoch(self, epoch: int) -> None:
+        # Every epoch has seeds of its own, so that a training can go on from its end without a
+        # record of all generators; every process too, or they would all draw alike.
+        seed, rank = self.settings.seed, self.fabric.global_rank
+        self.augmentation.generator.manual_seed(_random.derive(seed, epoch, rank, 0))
+        torch.manual_seed(_random.derive(seed, epoch, rank, 1))
+        self.sampler.set_epoch(epoch)
+        if hasattr(self.split.train.x, "set_epoch"):  # inputs that differ from epoch to epoch
+            self.split.train.x.set_epoch(epoch)
+        self.model.train()
+        with self.loss.acting():
+            losses = [self._step(epoch, number, *batch) for number, batch in enumerate(self.loader)]
+        self.model.eval()
+        self._share_buffers()
+        errors = {part: self._error(part) for part in self.recorded}
+        self.history.append(
+            Epoch(
+                loss=sum(losses) / len(losses),
+                train=errors.get("train"),
+                validation=errors["validation"],
+                test=errors.get("test"),
+            )
+        )
+        best = self.history[self.best_epoch - 1].validation if self.best_epoch else math.nan
+        if is_better(self.settings.metric, errors["validation"], best):
+            self.best_epoch, self.best_weights = len(self.history), self._weights()
+
+    def _step(self, epoch: int, number: int, x: Tensor, y: Tensor) -> float:
+        """Take one step of the optimiser and return the loss."""
+        settings = self.settings
+        progress = (epoch + number / len(self.sampler)) / settings.epochs
+        self.augmentation.progress = progress
+        for group in self.optimizer.param_groups:
+            group["lr"] = settings.learning_rate * rate_factor(settings.schedule, progress)
+        x, y = self.fabric.to_device((x, y))
+        self.optimizer.zero_grad()
+        place = f"epoch {epoch + 1}, step {number + 1} of {len(self.sampler)}"
+        try:
+            loss = self.module(x, y)
+        except NonFiniteError as error:  # an augmentation refuses what the layers before put out
+            words = explain_divergence(self.model, place, math.nan, x, y, settings)
+            raise DivergedError(words) from error
+        value = loss.item()
+        if not math.isfinite(value):
+            raise DivergedError(explain_divergence(self.model, place, value, x, y, settings))
+        self.fabric.backward(loss)
+        if settings.clip is not None:
+            self.fabric.clip_gradients(self.module, self.optimizer, max_norm=settings.clip)
+        self.optimizer.step()
+        return float(value)
+
+    def _share_buffers(self) -> None:
+        """Give all processes the running statistics of the first one."""
+        # Gradients are averaged, buffers are not: each process sees the batches of its own.
+        if self.fabric.world_size > 1:
+            for buffer in self.model.buffers():
+                torch.distributed.broadcast(buffer, src=0)
+
+    def _error(self, part: Recorded) -> float:
+        rows, targets = self.recorded[part]
+        prediction = own_units(self.split, self._predict(rows))
+        return METRICS[self.settings.metric].function(prediction, targets.to(prediction)).item()
+
+    def _predict(self, part: Part) -> Tensor:
+        return predict(self.model, part, self.fabric)
+
+    def _weights(self) -> dict[str, Tensor]:
+        # Before Fabric moves the model they may be on another device.
+        return {name: t.detach().cpu().clone() for name, t in self.model.state_dict().items()}
+
+    def _state(self) -> dict[str, Any]:
+        """Return what a checkpoint holds."""
+        return {
+            "weights": self._weights(),
+            "best_epoch": self.best_epoch,
+            "best_weights": self.best_weights,
+            "optimizer": self.plain_optimizer.state_dict(),
+            "precision": self.fabric._precision.state_dict(),
+            "history": [asdict(epoch) for epoch in self.history],
+            "seconds": self.seconds,
+        }
+
+    def _restore(self, state: dict[str, Any], source: str) -> None:
+        load_weights(self.model, state["weights"], source=source)
+        self.plain_optimizer.load_state_dict(state["optimizer"])
+        self.fabric._precision.load_state_dict(state["precision"])
+        self.history = [Epoch(**line) for line in state["history"]]
+        self.best_epoch, self.best_weights = state["best_epoch"], state["best_weights"]
+        self.seconds = state["seconds"]
+
+
+class _InMemory:
+    """The batches of an epoch, from tensors."""
+
+    def __init__(self, part: Part, sampler: BatchSampler) -> None:
+        self.part, self.sampler = part, sampler
+
+    def __iter__(self) -> Iterator[tuple[Tensor, Tensor]]:
+        for batch in self.sampler.epoch_batches():
+            yield self.part.x[batch], self.part.y[batch]
+
+
+def _make_loader(part: Part, sampler: BatchSampler, workers: int) -> Iterable[Any]:
+    if not workers:
+        return _InMemory(part, sampler)
+    # Without a batch size the loader asks the part for a whole batch of indices at once.
+    return DataLoader(
+        part,
+        sampler=sampler,
+        batch_size=None,
+        num_workers=workers,
+        persistent_workers=True,
+        # It draws a seed for its workers, by default from the generator that dropout uses.
+        generator=_random.make_generator(),
+    )
+
+
+def _recorded_rows(split: Split, name: Recorded) -> tuple[Part, Tensor]:
+    """Return the rows of a part that the history looks at, and their targets in own units."""
+    part: Part = getattr(split, name)
+    if name == "train" and (rows := recorded_training_rows(len(part))) is not None:
+        # Videos would fill the memory: what is not in it stays where it is.
+        x = part.x[rows] if isinstance(part.x, Tensor) else Subset(part.x, rows)
+        part = Part(x=x, y=part.y[rows], rows=part.rows[rows])
+    return part, own_targets(split, part)

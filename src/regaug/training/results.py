@@ -1,0 +1,88 @@
+"""What a training leaves behind."""
+
+import platform
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from regaug.metrics import Scores
+from regaug.training.settings import Settings
+
+Ending = Literal["finished", "early", "diverged"]
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """One line of a training's history; errors are in the target's own units.
+
+    Attributes:
+        loss: Mean loss over the epoch's batches, as the optimiser saw them.
+        train: Error on training rows as they are, None if it was not asked for.
+        validation: Error on the validation rows.
+        test: Error on the test rows, None if it was not asked for. Nothing is chosen by it.
+    """
+
+    loss: float
+    train: float | None
+    validation: float
+    test: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class RunResult:
+    """One training: what was asked for, how it went, and what came out.
+
+    Attributes:
+        method: Name of the method.
+        settings: All settings, the method's own completed by its defaults.
+        history: A line for every epoch.
+        best_epoch: The epoch with the best validation error, counted from 1; the scores, the
+            predictions and the weights are those of its end. 0 if there is none.
+        ending: ``"finished"`` all epochs, ``"early"`` for want of progress, or ``"diverged"``.
+        scores: Scores of ``"validation"`` and ``"test"`` and of further parts, by name.
+        predictions: Predictions ``(n, m)`` for the same parts, in the target's own units.
+        weights: The model's state, parameters and buffers by name.
+        seconds: Time it took.
+        made_by: Versions of what it was made with.
+    """
+
+    method: str
+    settings: Settings
+    history: tuple[Epoch, ...]
+    best_epoch: int
+    ending: Ending
+    scores: Mapping[str, Scores]
+    predictions: Mapping[str, Tensor] = field(repr=False)
+    weights: Mapping[str, Tensor] = field(repr=False)
+    seconds: float
+    made_by: Mapping[str, str] = field(repr=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything but the tensors as plain values, for a JSON file."""
+        return {
+            "method": self.method,
+            "settings": self.settings.to_dict(),
+            "history": [asdict(epoch) for epoch in self.history],
+            "best_epoch": self.best_epoch,
+            "ending": self.ending,
+            "scores": {name: scores.to_dict() for name, scores in self.scores.items()},
+            "seconds": self.seconds,
+            "made_by": dict(self.made_by),
+        }
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of what a result depends on."""
+    from regaug import __version__
+
+    return {
+        "regaug": __version__,
+        "torch": str(torch.__version__),
+        "numpy": np.__version__,
+        "python": platform.python_version(),
+        "machine": f"{platform.system()} {platform.machine()}",
+    }

@@ -1,0 +1,65 @@
+"""What one training needs to know, beside the data, the model and the method."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from regaug._checks import check_choice, check_integer, check_range
+
+Optimizer = Literal["adamw", "adam"]
+Schedule = Literal["constant", "cosine"]
+Recorded = Literal["train", "validation", "test"]
+Metric = Literal["rmse", "mae", "mape", "r2", "pearson"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """The settings of one training.
+
+    Attributes:
+        epochs: Passes over the training rows, at most.
+        batch_size: Samples in a batch, of each process if there are several. An epoch leaves out
+            the rows that do not fill a batch, other rows in every epoch. Fewer training rows than
+            that make one batch.
+        learning_rate: Step size of the optimiser.
+        weight_decay: Shrinks the weights; ``"adamw"`` does it beside the gradient, ``"adam"``
+            through it.
+        optimizer: ``"adamw"`` or ``"adam"``.
+        schedule: ``"constant"`` keeps the learning rate, ``"cosine"`` lowers it to zero along half
+            a cosine, step by step.
+        clip: Largest norm of the gradient of a step; None leaves it.
+        patience: Stop after so many epochs without a lower validation error; None never stops.
+        metric: The error that chooses the epoch and stops the training.
+        seed: Decides the batches, the augmentation's draws and dropout.
+        method: Changes to the method's own settings, such as ``{"rho": 0.95}``.
+    """
+
+    epochs: int = 100
+    batch_size: int = 32
+    learning_rate: float = 1e-3
+    weight_decay: float = 0.0
+    optimizer: Optimizer = "adamw"
+    schedule: Schedule = "constant"
+    clip: float | None = None
+    patience: int | None = None
+    metric: Metric = "rmse"
+    seed: int = 0
+    method: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check_integer("epochs", self.epochs, 1)
+        check_integer("batch_size", self.batch_size, 1)
+        check_range("learning_rate", self.learning_rate, 0.0, open_low=True)
+        check_range("weight_decay", self.weight_decay, 0.0)
+        check_choice("optimizer", self.optimizer, ("adamw", "adam"))
+        check_choice("schedule", self.schedule, ("constant", "cosine"))
+        check_choice("metric", self.metric, ("rmse", "mae", "mape", "r2", "pearson"))
+        check_integer("seed", self.seed, 0)
+        if self.clip is not None:
+            check_range("clip", self.clip, 0.0, open_low=True)
+        if self.patience is not None:
+            check_integer("patience", self.patience, 1)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, for a JSON file."""
+        return asdict(self) | {"method": dict(self.method)}

@@ -1,0 +1,12 @@
+"""Many trainings of the table net at once: a leading axis of runs through everything.
+
+A study is many small trainings of one shape, and a small training is mostly the cost of calling
+torch. Runs that share a batch size and the form of their method go through the same calls as one
+stack: batches, augmentation, net and optimiser have an axis of runs in front. Each run keeps its
+own seed, split, rates, method parameters, history and end, and its result is that of
+:func:`regaug.training.fit` up to rounding.
+"""
+
+from regaug.training.stacked.many import MOST_RUNS, fit_many
+
+__all__ = ["MOST_RUNS", "fit_many"]

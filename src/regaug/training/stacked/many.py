@@ -1,0 +1,96 @@
+"""The call that trains many runs: which of them share a stack."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+
+import torch
+from torch import Tensor
+
+from regaug._checks import check_choice
+from regaug.data.base import Split
+from regaug.exceptions import ArgumentError, ArgumentTypeError
+from regaug.training.bar import Bar
+from regaug.training.results import RunResult
+from regaug.training.settings import Recorded, Settings
+from regaug.training.stacked.run import Run
+from regaug.training.stacked.stack import Stack
+
+# More runs in a stack gain little: by then the arithmetic itself takes most of the time.
+MOST_RUNS = 32
+
+
+def fit_many(
+    data: Split | Sequence[Split],
+    method: str,
+    settings: Sequence[Settings],
+    *,
+    hidden: Sequence[int] = (128, 128),
+    initial: Sequence[Mapping[str, Tensor]] | None = None,
+    dtype: torch.dtype = torch.float32,
+    record: Sequence[Recorded] = ("train", "validation", "test"),
+    progress: bool = False,
+) -> list[RunResult]:
+    """Train the net for tables many times with one method, as stacks of runs.
+
+    Args:
+        data: The split of every run, or one for all of them: tables, standardised.
+        method: One of ``regaug.methods.names()``.
+        settings: The settings of every run. Runs are put into stacks that fit; what a stack
+            contains depends on the arguments alone.
+        hidden: Widths of the hidden layers of :class:`regaug.models.MLP`.
+        initial: Initial weights of every run; those of ``MLP(..., seed=settings.seed)`` if None.
+        dtype: What is computed in: float32 or float64.
+        record: Parts whose error is in the history; ``"validation"`` always is.
+        progress: Show a progress bar.
+
+    Returns:
+        A result for every run, in the order of ``settings``. A run whose loss becomes NaN or
+        infinite ends as ``"diverged"``, with the best epoch it had before.
+
+    Example:
+        >>> from regaug.data import standardise
+        >>> from regaug.data.synthetic import make_manifold
+        >>> splits = [standardise(make_manifold("sine", n=200).split(seed)) for seed in range(3)]
+        >>> settings = [Settings(epochs=5, seed=seed) for seed in range(3)]
+        >>> results = fit_many(splits, "foma-rho", settings)
+        >>> [result.settings.seed for result in results]
+        [0, 1, 2]
+    """
+    splits = list(data) if isinstance(data, Sequence) else [data] * len(settings)
+    for name, given in (("data", splits), ("initial", initial)):
+        if given is not None and len(given) != len(settings):
+            raise ArgumentError(
+                f"`{name}` must have an entry for each of the {len(settings)} runs, got "
+                f"{len(given)}."
+            )
+    for split in splits:
+        if not isinstance(split, Split):
+            raise ArgumentTypeError(
+                f"`data` must be a split or a list of splits, got {type(split).__name__}. Split it "
+                "first: regaug.data.standardise(data.split(seed=0))."
+            )
+    check_choice("dtype", dtype, (torch.float32, torch.float64))
+    for part in record:
+        check_choice("record", part, ("train", "validation", "test"))
+    recorded = tuple(dict.fromkeys(("validation", *record)))
+
+    runs = [
+        Run.make(number, split, method, own, hidden, initial[number] if initial else None)
+        for number, (split, own) in enumerate(zip(splits, settings, strict=True))
+    ]
+    results: dict[int, RunResult] = {}
+    with Bar("run", len(runs), show=progress) as bar:
+        for stack in _make_stacks(runs):
+            for run, result in Stack(stack, dtype, recorded).train():
+                results[run.number] = result
+                bar.advance(f"{result.settings.metric} {result.history[-1].validation:.4g}")
+    return [results[number] for number in range(len(runs))]
+
+
+def _make_stacks(runs: Sequence[Run]) -> Iterator[list[Run]]:
+    """Put runs of the same form together, in the order they came, at most so many."""
+    forms = list(dict.fromkeys(run.form for run in runs))
+    for _, alike in groupby(sorted(runs, key=lambda run: forms.index(run.form)), lambda r: r.form):
+        members = list(alike)
+        for start in range(0, len(members), MOST_RUNS):
+            yield members[start : start + MOST_RUNS]

@@ -1,0 +1,82 @@
+"""The table net of many runs as one tensor program: every weight has a leading axis of runs."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import torch
+import torch.nn.functional as F  # noqa: N812
+from torch import Tensor
+
+from regaug.models import MLP
+
+# From a layer's name and its output to what goes on from there.
+Hook = Callable[[str, Tensor], Tensor]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the weights of a table net lie in one long row.
+
+    Matrices are transposed, ``(inputs, outputs)``: so their gradients come out of the batched
+    products as they are to be stored.
+
+    Attributes:
+        shapes: Shapes of the weights as in the net's ``state_dict()``, by name, layer by layer.
+        places: Names of the hidden blocks.
+        slope: Slope of the activation below zero.
+    """
+
+    shapes: Mapping[str, torch.Size]
+    places: tuple[str, ...]
+    slope: float
+
+    @classmethod
+    def of(cls, net: MLP) -> Self:
+        """Return the layout of a net."""
+        shapes = {name: weight.shape for name, weight in net.state_dict().items()}
+        return cls(shapes, net.places, net.slope)
+
+    @property
+    def widest(self) -> int:
+        """Width of the widest layer."""
+        return max(shape[0] for shape in self.shapes.values())
+
+    def join(self, weights: Mapping[str, Tensor]) -> Tensor:
+        """Return the weights of one net as a row."""
+        return torch.cat([weights[name].detach().t().flatten() for name in self.shapes])
+
+    def split(self, rows: Tensor) -> list[Tensor]:
+        """Return views of every weight in ``rows`` ``(runs, weights)``.
+
+        They are ``(runs, inputs, outputs)`` for a matrix and ``(runs, 1, outputs)`` for a bias.
+        """
+        parts = rows.split_with_sizes([shape.numel() for shape in self.shapes.values()], 1)
+        pairs = zip(parts, self.shapes.values(), strict=True)
+        return [part.view(len(rows), *(shape[1:] or (1,)), shape[0]) for part, shape in pairs]
+
+    def name(self, row: Tensor) -> dict[str, Tensor]:
+        """Return the weights of one run by their names, in memory of their own."""
+        pairs = zip(self.split(row[None]), self.shapes.items(), strict=True)
+        return {name: part[0].t().reshape(shape).clone() for part, (name, shape) in pairs}
+
+
+def forward(
+    layout: Layout, weights: Sequence[Tensor], x: Tensor, hook: Hook | None = None
+) -> Tensor:
+    """Predict for every run with its own weights.
+
+    Args:
+        layout: Names of the blocks.
+        weights: ``layout.split(rows)``: weight and bias of each layer in turn.
+        x: Inputs ``(runs, n, d)``.
+        hook: Gets the output of every hidden block and returns what goes on from there.
+
+    Returns:
+        Predictions ``(runs, n, m)``.
+    """
+    for place, weight, bias in zip(layout.places, weights[0:-2:2], weights[1:-2:2], strict=True):
+        x = F.leaky_relu(torch.baddbmm(bias, x, weight), layout.slope)
+        if hook is not None:
+            x = hook(place, x)
+    return torch.baddbmm(weights[-1], x, weights[-2])

@@ -1,0 +1,117 @@
+"""The rows of many runs in one table, and the errors of all runs at once."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import torch
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
+
+from regaug.data.base import Part, Split
+from regaug.exceptions import ArgumentError, ArgumentTypeError
+from regaug.metrics import METRICS
+from regaug.training.scoring import own_targets, own_units, recorded_training_rows
+
+
+@dataclass(frozen=True, eq=False)
+class StackedPart:
+    """One part (training, validation, test) of several splits.
+
+    Attributes:
+        places: Where its rows lie in the table of all rows, ``(splits, n)``; splits with fewer rows
+            than others repeat one.
+        is_row: Which of them count, ``(splits, n)``; None if all do.
+        targets: Targets in their own units, ``(splits, n, m)``, float64.
+    """
+
+    places: Tensor
+    is_row: Tensor | None
+    targets: Tensor
+
+    @classmethod
+    def of(cls, places: Sequence[Tensor], targets: Sequence[Tensor]) -> Self:
+        """Pad the rows of all splits to one length."""
+        sizes = torch.tensor([len(rows) for rows in places])
+        is_row = torch.arange(int(sizes.max())) < sizes[:, None]
+        return cls(
+            pad_sequence(list(places), batch_first=True, padding_value=int(places[0][0])),
+            None if bool(is_row.all()) else is_row,
+            pad_sequence([target.double() for target in targets], batch_first=True),
+        )
+
+
+class StackedRows:
+    """The rows of several splits of tables, one below the other.
+
+    Args:
+        splits: Different splits with the same columns and targets.
+        dtype: What is computed in.
+
+    Attributes:
+        x: Inputs of all parts of all splits, ``(rows, d)``.
+        y: Their targets, ``(rows, m)``.
+        first_row: Where the training rows of each split begin.
+        parts: The parts by name, those of ``Split.more`` left out.
+    """
+
+    def __init__(self, splits: Sequence[Split], dtype: torch.dtype) -> None:
+        self.splits = splits
+        parts = [part for split in splits for part in (split.train, split.validation, split.test)]
+        inputs = [_as_rows(part) for part in parts]
+        shapes = {(x.shape[1], part.y.shape[1]) for x, part in zip(inputs, parts, strict=True)}
+        if len(shapes) > 1:
+            raise ArgumentError(
+                "`data` must be splits with the same numbers of columns and targets, got "
+                f"{sorted(shapes)}. Train tables of different shapes apart."
+            )
+        self.x = torch.cat(inputs).to(dtype)
+        self.y = torch.cat([part.y for part in parts]).to(dtype)
+        starts = torch.tensor([0, *(len(part) for part in parts)]).cumsum(0)[:-1].reshape(-1, 3)
+        self.first_row: list[int] = starts[:, 0].tolist()
+        self.parts = {
+            name: self._part(name, starts[:, column].tolist())
+            for column, name in enumerate(("train", "validation", "test"))
+        }
+
+    def errors(
+        self, part: str, predictions: Tensor, split_of_run: Sequence[int], metric: str
+    ) -> list[float]:
+        """Return the error of every run on a part, in the target's own units.
+
+        Args:
+            part: Name of the part.
+            predictions: ``(runs, n, m)`` in the units of the splits.
+            split_of_run: Which split each run has.
+            metric: One of ``METRICS``.
+        """
+        numbers = torch.tensor(split_of_run)
+        stacked = self.parts[part]
+        own = torch.empty_like(predictions, dtype=torch.float64)
+        for number in set(split_of_run):
+            runs = (numbers == number).nonzero().squeeze(1)
+            own[runs] = own_units(self.splits[number], predictions[runs]).double()
+        is_row = None if stacked.is_row is None else stacked.is_row[numbers]
+        function = METRICS[metric].function
+        errors: list[float] = function(own, stacked.targets[numbers], rows=is_row).tolist()
+        return errors
+
+    def _part(self, name: str, starts: Iterable[int]) -> StackedPart:
+        places, targets = [], []
+        for split, start in zip(self.splits, starts, strict=True):
+            part: Part = getattr(split, name)
+            rows = torch.arange(len(part))
+            if name == "train" and (some := recorded_training_rows(len(part))) is not None:
+                rows = torch.from_numpy(some)
+            places.append(start + rows)
+            targets.append(own_targets(split, part)[rows])
+        return StackedPart.of(places, targets)
+
+
+def _as_rows(part: Part) -> Tensor:
+    if not isinstance(part.x, Tensor):
+        raise ArgumentTypeError(
+            "`data` must have its inputs in memory, as tables do, got a split that reads them when "
+            "they are asked for. Train such a model with fit."
+        )
+    return part.x.flatten(1)

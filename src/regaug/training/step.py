@@ -1,0 +1,104 @@
+"""The parts of a training step: the augmented loss, the optimiser, and words for its failure."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+import torch.nn.functional as F  # noqa: N812
+from torch import Tensor, nn
+
+from regaug.augment import Augmentation
+from regaug.augment.latent import INPUT, Tap
+from regaug.exceptions import ArgumentError
+from regaug.training.settings import Settings
+
+
+class AugmentedLoss(nn.Module):
+    """The mean squared error of a model on an augmented batch.
+
+    A module, so that a wrapper for several processes or another precision surrounds all of it.
+
+    Args:
+        model: The model; its parameters are those of this module.
+        augmentation: Acts in training mode.
+        place: Where it acts: ``"input"``, a layer, or several of which one is drawn per step.
+    """
+
+    def __init__(
+        self, model: nn.Module, augmentation: Augmentation[Any], place: str | tuple[str, ...]
+    ) -> None:
+        super().__init__()
+        self.model = model
+        # In a tuple, or it would count as a part of the network.
+        self._augmentations = (augmentation,)
+        self._taps: tuple[Tap, ...] = ()
+        if place != INPUT:
+            self._taps = (augmentation.at(model, place),)
+
+    @contextmanager
+    def acting(self) -> Iterator[None]:
+        """Let the augmentation act at its layer while the block lasts."""
+        if not self._taps:
+            yield
+            return
+        with self._taps[0]:
+            yield
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        """Return the loss of one batch."""
+        augmentation = self._augmentations[0]
+        if self._taps:
+            prediction = self.model(x)
+            y = self._taps[0].targets(y)
+        else:
+            x, y = augmentation(x, y)
+            prediction = self.model(x)
+        if prediction.shape != y.shape:
+            raise ArgumentError(
+                f"`model` must put out a prediction for every target, {tuple(y.shape)}, got "
+                f"{tuple(prediction.shape)}."
+            )
+        loss = F.mse_loss(prediction, y)
+        weight = getattr(augmentation.params, "weight", 1.0)
+        return loss if weight == 1.0 else weight * loss
+
+
+def make_optimizer(model: nn.Module, settings: Settings, *, fused: bool) -> torch.optim.Optimizer:
+    """Return the optimiser that the settings describe."""
+    kind = torch.optim.AdamW if settings.optimizer == "adamw" else torch.optim.Adam
+    return kind(
+        model.parameters(),
+        lr=settings.learning_rate,
+        weight_decay=settings.weight_decay,
+        fused=fused,
+    )
+
+
+def explain_divergence(
+    model: nn.Module, place: str, loss: float, x: Tensor, y: Tensor, settings: Settings
+) -> str:
+    """Return what to tell the user whose loss is not a number any more."""
+    weights = max(float(p.detach().abs().max()) for p in model.parameters())
+    way_out = (
+        f"Lower `learning_rate` (it is {settings.learning_rate:g}), set `clip` to bound the "
+        "gradient, or standardise the data."
+    )
+    if not bool(x.isfinite().all() and y.isfinite().all()):
+        way_out = "Remove or impute what is not finite in the data."
+    return (
+        f"The loss became {loss} in {place}. The batch: {len(y)} rows, inputs {_summary(x)}, "
+        f"targets {_summary(y)}; the largest weight of the model is {weights:.3g}. {way_out}"
+    )
+
+
+def _summary(values: Tensor) -> str:
+    finite = values[values.isfinite()].double()
+    if not len(finite):
+        return "without a finite value"
+    spread = (
+        f"from {finite.min():.3g} to {finite.max():.3g}, mean {finite.mean():.3g}, standard "
+        f"deviation {finite.std(correction=0):.3g}"
+    )
+    left_out = values.numel() - len(finite)
+    return spread if not left_out else f"{spread}, {left_out} of them NaN or infinite"

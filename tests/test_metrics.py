@@ -1,0 +1,294 @@
+import json
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import pearsonr
+from sklearn.metrics import (
+    mean_absolute_error,
+    mean_absolute_percentage_error,
+    r2_score,
+    root_mean_squared_error,
+)
+
+from regaug.exceptions import ArgumentError, ArgumentTypeError, NonFiniteError, UnknownNameError
+from regaug.metrics import METRICS, Scores, evaluate, is_better, mape, pearson, r2, rmse
+
+NAN, INF = math.nan, math.inf
+
+
+def make(*shape, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    target = torch.randn(*shape, generator=generator, dtype=torch.float64)
+    noise = torch.randn(*shape, generator=generator, dtype=torch.float64)
+    return 0.8 * target + 0.5 * noise, target
+
+
+def reference(prediction, target):
+    """Every metric by another library; NumPy arrays (n, m)."""
+    correlations = [pearsonr(p, t)[0] for p, t in zip(prediction.T, target.T, strict=True)]
+    n, m = target.shape
+    flat = (target.reshape(n * m), prediction.reshape(n * m))
+    return {
+        "rmse": root_mean_squared_error(*flat),
+        "mae": mean_absolute_error(*flat),
+        "mape": 100 * mean_absolute_percentage_error(*flat),
+        "r2": r2_score(target, prediction),
+        "pearson": np.mean(correlations),
+    }
+
+
+@pytest.mark.parametrize("shape", [(50, 1), (7, 3), (3, 1)])
+def test_metrics_are_those_of_other_libraries(shape):
+    prediction, target = make(*shape)
+    expected = reference(prediction.numpy(), target.numpy())
+    found = {name: m.function(prediction, target).item() for name, m in METRICS.items()}
+    assert found == pytest.approx(expected, rel=1e-12)
+
+
+@given(
+    n=st.integers(1, 9),
+    m=st.integers(1, 3),
+    runs=st.integers(1, 4),
+    seed=st.integers(0, 999),
+    filler=st.sampled_from([0.0, 1e30, NAN, INF, -INF]),
+)
+@pytest.mark.parametrize("name", METRICS)
+def test_rows_that_do_not_count_are_as_if_they_were_not_there(name, n, m, runs, seed, filler):
+    prediction, target = make(runs, n, m, seed=seed)
+    rows = torch.rand(runs, n, generator=torch.Generator().manual_seed(seed)) < 0.6
+    rows[:, seed % n] = True
+    padded = [v.masked_fill(~rows[..., None], filler) for v in (prediction, target)]
+    function = METRICS[name].function
+    alone = [function(prediction[run, rows[run]], target[run, rows[run]]) for run in range(runs)]
+    torch.testing.assert_close(
+        function(*padded, rows=rows), torch.stack(alone), equal_nan=True, rtol=1e-9, atol=1e-9
+    )
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_a_stack_is_its_runs_one_by_one(name):
+    prediction, target = make(2, 3, 20, 2)
+    function = METRICS[name].function
+    stacked = function(prediction, target)
+    assert stacked.shape == (2, 3)
+    for i in range(2):
+        for j in range(3):
+            torch.testing.assert_close(stacked[i, j], function(prediction[i, j], target[i, j]))
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_a_run_without_rows_that_count_is_undefined(name):
+    prediction, target = make(2, 5, 1)
+    rows = torch.tensor([[False] * 5, [True] * 5])
+    value = METRICS[name].function(prediction, target, rows=rows)
+    assert value.isfinite().tolist() == [False, True]
+    assert value[0].isnan()
+
+
+@pytest.mark.parametrize("broken", [NAN, INF])
+@pytest.mark.parametrize("name", METRICS)
+def test_a_diverged_run_is_never_better_and_leaves_the_others_alone(name, broken):
+    prediction, target = make(2, 5, 2)
+    function = METRICS[name].function
+    good = function(prediction, target)
+    prediction[0, 0, 0] = broken
+    value = function(prediction, target)
+    assert not value[0].isfinite()
+    assert not is_better(name, value[0].item(), good[0].item())
+    assert value[1] == good[1]
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
+@pytest.mark.parametrize("name", METRICS)
+def test_metrics_of_float32_follow_the_scale(name, scale):
+    prediction, target = (v.float() for v in make(100, 2))
+    scaled = METRICS[name].function(*((v.double() * scale).float() for v in (prediction, target)))
+    factor = scale if name in ("rmse", "mae") else 1.0
+    expected = METRICS[name].function(prediction, target) * factor
+    torch.testing.assert_close(scaled, expected, rtol=1e-5, atol=0.0)
+    assert scaled.dtype == torch.float64
+
+
+@pytest.mark.parametrize("function", [r2, pearson])
+def test_correlations_survive_a_large_offset(function):
+    prediction, target = make(100, 1)
+    shifted = function(prediction + 1e8, target + 1e8)
+    torch.testing.assert_close(shifted, function(prediction, target), rtol=1e-6, atol=0.0)
+
+
+@pytest.mark.parametrize("rows", [None, torch.ones(9, dtype=torch.bool)])
+@pytest.mark.parametrize("function", [r2, pearson])
+def test_targets_that_do_not_vary_are_left_out_of_the_average(function, rows):
+    prediction, target = make(9, 2)
+    expected = function(prediction[:, :1], target[:, :1])
+    target[:, 1] = 0.1  # whose mean over nine rows is not quite 0.1
+    torch.testing.assert_close(function(prediction, target, rows=rows), expected)
+    assert function(prediction[:, 1:], target[:, 1:], rows=rows).isnan()
+
+
+@pytest.mark.parametrize("rows", [None, torch.ones(9, dtype=torch.bool)])
+def test_a_constant_prediction_has_no_correlation(rows):
+    _, target = make(9, 1)
+    assert pearson(torch.full_like(target, 0.1), target, rows=rows).item() == 0.0
+
+
+def test_a_mean_prediction_explains_nothing():
+    _, target = make(9, 1)
+    assert r2(target.mean().expand_as(target), target).item() == pytest.approx(0.0, abs=1e-12)
+
+
+def test_zero_targets_are_left_out_of_mape():
+    prediction, target = torch.tensor([[3.0], [3.0]]), torch.tensor([[0.0], [2.0]])
+    assert mape(prediction, target).item() == 50.0
+    assert mape(prediction, torch.zeros(2, 1)).isnan()
+
+
+def test_metrics_keep_no_history_of_gradients():
+    prediction, target = make(4, 1)
+    assert not rmse(prediction.requires_grad_(), target).requires_grad
+
+
+@pytest.mark.parametrize(
+    ("prediction", "target", "rows", "words"),
+    [
+        ((4,), (4,), None, "one shape"),
+        ((4, 1), (4, 2), None, "one shape"),
+        ((4, 1), (1, 4, 1), None, "one shape"),
+        ((0, 1), (0, 1), None, "not be empty"),
+        ((4, 0), (4, 0), None, "not be empty"),
+        ((4, 1), (4, 1), torch.ones(3, dtype=torch.bool), "`rows`"),
+        ((4, 1), (4, 1), torch.ones(4), "bool mask"),
+    ],
+)
+def test_shapes_that_do_not_fit_are_refused(prediction, target, rows, words):
+    with pytest.raises(ArgumentError, match=words):
+        rmse(torch.zeros(prediction), torch.zeros(target), rows=rows)
+
+
+def test_is_better_knows_the_direction_and_nan():
+    assert is_better("rmse", 1.0, 2.0)
+    assert not is_better("rmse", 2.0, 1.0)
+    assert is_better("r2", 2.0, 1.0)
+    assert not is_better("r2", 1.0, 2.0)
+    for name in METRICS:
+        assert not is_better(name, 1.0, 1.0)
+        assert not is_better(name, NAN, 1.0)
+        assert not is_better(name, NAN, NAN)
+        assert is_better(name, 1.0, NAN)
+    with pytest.raises(UnknownNameError, match="Did you mean 'rmse'"):
+        is_better("rmsee", 1.0, 2.0)
+
+
+def test_evaluate_gives_every_metric():
+    prediction, target = make(30, 2)
+    scores = evaluate(prediction, target)
+    expected = reference(prediction.numpy(), target.numpy())
+    assert {name: getattr(scores, name) for name in METRICS} == pytest.approx(expected)
+    assert (scores.n, scores.n_zero, scores.groups) == (30, 0, {})
+
+
+def test_a_vector_is_one_target():
+    prediction, target = make(30, 1)
+    assert evaluate(prediction[:, 0], target[:, 0]) == evaluate(prediction, target)
+
+
+def test_one_row_has_errors_and_no_correlation():
+    scores = evaluate(torch.tensor([3.0]), torch.tensor([2.0]))
+    assert scores == Scores(n=1, rmse=1.0, mae=1.0, mape=50.0, n_zero=0, r2=None, pearson=None)
+
+
+def test_zero_targets_are_counted():
+    scores = evaluate(torch.ones(3, 2), torch.tensor([[0.0, 1.0], [0.0, 1.0], [1.0, 2.0]]))
+    assert (scores.n_zero, scores.mape) == (2, 12.5)
+    assert evaluate(torch.ones(3), torch.zeros(3)).mape is None
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array([2, 10, 2, 10, 10, 2]),
+        np.array(["b", "a", "b", "a", "a", "b"]),
+        np.array([2, "x", 2, "x", "x", 2], dtype=object),
+    ],
+)
+def test_a_group_is_scored_as_its_rows_alone(labels):
+    prediction, target = make(6, 1)
+    scores = evaluate(prediction, target, labels)
+    assert set(scores.groups) == {str(labels[0]), str(labels[1])}
+    for label in labels[:2]:
+        rows = torch.from_numpy(labels == label)
+        assert scores.groups[str(label)] == evaluate(prediction[rows], target[rows])
+    assert scores.rmse == evaluate(prediction, target).rmse
+
+
+def test_groups_of_numbers_are_in_their_order():
+    prediction, target = make(3, 1)
+    assert list(evaluate(prediction, target, np.array([10, 9, 2])).groups) == ["2", "9", "10"]
+
+
+def test_worst_is_the_largest_error_and_the_smallest_correlation():
+    target = torch.tensor([1.0, 2.0, 3.0, 1.0, 2.0, 3.0])
+    # Group a is far off but in line; group b is near but in the opposite order.
+    prediction = torch.tensor([11.0, 12.0, 13.0, 3.0, 2.0, 1.0])
+    scores = evaluate(prediction, target, np.array(list("aaabbb")))
+    assert scores.worst("rmse") == ("a", 10.0)
+    assert scores.worst("pearson") == ("b", pytest.approx(-1.0))
+    assert scores.worst("r2") == ("a", pytest.approx(-149.0))
+
+
+def test_worst_passes_over_groups_without_a_value():
+    prediction, target = make(4, 1)
+    scores = evaluate(prediction, target, np.array([0, 1, 1, 1]))
+    assert scores.groups["0"].pearson is None
+    assert scores.worst("pearson") == ("1", scores.groups["1"].pearson)
+
+
+def test_worst_needs_groups_and_a_metric_that_exists():
+    prediction, target = make(4, 1)
+    with pytest.raises(ArgumentError, match="without groups"):
+        evaluate(prediction, target).worst("rmse")
+    with pytest.raises(ArgumentError, match="undefined for all 4 groups"):
+        evaluate(prediction, target, np.arange(4)).worst("r2")
+    with pytest.raises(UnknownNameError, match="Available"):
+        evaluate(prediction, target, np.arange(4)).worst("n")
+
+
+def test_scores_survive_json():
+    prediction, target = make(5, 2)
+    scores = evaluate(prediction, target, np.array([0, 1, 1, 1, 1]))
+    text = json.dumps(scores.to_dict(), allow_nan=False)
+    assert Scores.from_dict(json.loads(text)) == scores
+
+
+def test_scores_from_other_keys_are_refused():
+    values = evaluate(*make(5, 1)).to_dict()
+    with pytest.raises(ArgumentError, match="keys"):
+        Scores.from_dict({name: values[name] for name in values if name != "r2"})
+    with pytest.raises(ArgumentError, match="keys"):
+        Scores.from_dict(values | {"bias": 0.0})
+
+
+@pytest.mark.parametrize("value", [NAN, INF])
+def test_evaluate_refuses_what_is_not_finite(value):
+    good, bad = torch.zeros(3), torch.tensor([0.0, value, 0.0])
+    with pytest.raises(NonFiniteError, match=r"`prediction`.* 1 of 3 .*diverged"):
+        evaluate(bad, good)
+    with pytest.raises(NonFiniteError, match="`target`"):
+        evaluate(good, bad)
+
+
+def test_evaluate_refuses_shapes_that_differ():
+    with pytest.raises(ArgumentError, match=r"\(3,\) and \(3, 1\)"):
+        evaluate(torch.zeros(3), torch.zeros(3, 1))
+    with pytest.raises(ArgumentError, match=r"\(n, m\) or \(n,\)"):
+        evaluate(torch.zeros(3, 1, 1), torch.zeros(3, 1, 1))
+    with pytest.raises(ArgumentError, match="empty"):
+        evaluate(torch.zeros(0), torch.zeros(0))
+    with pytest.raises(ArgumentError, match="`groups`"):
+        evaluate(torch.zeros(3), torch.zeros(3), np.array(["a", "b"]))
+    with pytest.raises(ArgumentTypeError, match="`prediction`"):
+        evaluate(np.zeros((3, 1)), torch.zeros(3, 1))

@@ -1,0 +1,226 @@
+"""The parts of a step: the augmented loss, the optimiser, the rate, and words for divergence."""
+
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F  # noqa: N812
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+
+from regaug import FOMA, CMixup, Identity, Mixup, _random
+from regaug.data.base import Part, Split
+from regaug.exceptions import ArgumentError, DivergedError, PlaceError
+from regaug.models import MLP
+from regaug.training import Settings, fit
+from regaug.training.checkpoint import Checkpoints
+from regaug.training.schedule import rate_factor
+from regaug.training.step import AugmentedLoss, explain_divergence, make_optimizer
+
+
+def make_batch(n=12, targets=1, seed=0):
+    generator = _random.make_generator(seed)
+    return torch.randn(n, 3, generator=generator), torch.randn(n, targets, generator=generator)
+
+
+def make_net(targets=1):
+    return MLP(3, targets, hidden=(6, 6))
+
+
+def gradients(model):
+    return [parameter.grad.clone() for parameter in model.parameters()]
+
+
+def same(some, others):
+    return all(torch.equal(a, b) for a, b in zip(some, others, strict=True))
+
+
+@pytest.mark.parametrize("targets", [1, 2])
+def test_the_plain_loss_is_the_mean_squared_error(targets):
+    x, y = make_batch(targets=targets)
+    model = make_net(targets)
+    loss = AugmentedLoss(model, Identity(), "input")(x, y)
+    assert loss.item() == pytest.approx((model(x) - y).square().mean().item(), rel=1e-6)
+
+
+def test_on_inputs_the_model_sees_the_augmented_batch():
+    x, y = make_batch()
+    model = make_net()
+    loss = AugmentedLoss(model, Mixup(), "input")(x, y)
+    new_x, new_y = Mixup()(x, y)
+    assert torch.equal(loss, F.mse_loss(model(new_x), new_y))
+
+
+def test_at_a_layer_the_rest_of_the_model_sees_the_augmented_output():
+    x, y = make_batch()
+    model, other = make_net(), make_net()
+    augmented = AugmentedLoss(model, FOMA(rho=0.5), "block_1")
+    with augmented.acting():
+        augmented(x, y).backward()
+    hidden, new_y = FOMA(rho=0.5)(other.block_1(x), y)
+    F.mse_loss(other.head(other.block_2(hidden)), new_y).backward()
+    assert same(gradients(model), gradients(other))
+    assert "forward" not in vars(model)  # the model is as it was
+
+
+def test_of_several_layers_one_is_drawn_for_every_step():
+    x, y = make_batch()
+    model = make_net()
+    augmented = AugmentedLoss(model, Mixup(), ("block_1", "block_2"))
+    places = set()
+    with augmented.acting():
+        for _ in range(20):
+            augmented(x, y)
+            places.add(augmented._taps[0].place)
+    assert places == {"block_1", "block_2"}
+
+
+@pytest.mark.parametrize("place", ["input", "block_1"])
+def test_the_augmentations_weight_multiplies_the_loss(place):
+    x, y = make_batch()
+    losses, drawn = [], []
+    for weight in ("one", "lam2"):
+        augmentation = FOMA(weight=weight)
+        augmented = AugmentedLoss(make_net(), augmentation, place)
+        with augmented.acting():
+            losses.append(augmented(x, y).item())
+        drawn.append(augmentation.params.lam)
+    assert drawn[0] == drawn[1]
+    assert losses[1] == pytest.approx(drawn[0] ** 2 * losses[0], rel=1e-5)
+
+
+@pytest.mark.parametrize("place", ["input", "block_1"])
+def test_appended_and_paired_samples_change_the_number_of_rows(place):
+    x, y = make_batch()
+    for augmentation in (FOMA(append=True), CMixup(paired=True)):
+        augmented = AugmentedLoss(make_net(), augmentation, place)
+        with augmented.acting():
+            assert augmented(x, y).isfinite()
+
+
+def test_the_augmentation_is_no_part_of_the_network():
+    model = make_net()
+    augmented = AugmentedLoss(model, FOMA(k="two_nn_data"), "block_1")
+    assert list(augmented.state_dict()) == [f"model.{name}" for name in model.state_dict()]
+
+
+def test_a_prediction_of_another_shape_is_refused():
+    model = nn.Sequential(nn.Linear(3, 1), nn.Flatten(0))
+    with pytest.raises(ArgumentError, match=r"\(12, 1\), got \(12,\)"):
+        AugmentedLoss(model, Identity(), "input")(*make_batch())
+    with pytest.raises(ArgumentError, match=r"\(12, 2\), got \(12, 1\)"):
+        AugmentedLoss(make_net(), Identity(), "input")(*make_batch(targets=2))
+
+
+def test_an_unknown_layer_is_refused_before_training():
+    with pytest.raises((PlaceError, LookupError), match=r"'block_3'.*block_2"):
+        AugmentedLoss(make_net(), FOMA(), "block_3")
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("adam", torch.optim.Adam), ("adamw", torch.optim.AdamW)]
+)
+def test_the_optimiser_is_the_one_that_was_asked_for(name, kind):
+    model = make_net()
+    settings = Settings(optimizer=name, learning_rate=0.5, weight_decay=0.25)
+    optimizer = make_optimizer(model, settings, fused=False)
+    assert type(optimizer) is kind
+    [group] = optimizer.param_groups
+    assert (group["lr"], group["weight_decay"]) == (0.5, 0.25)
+    assert [id(p) for p in group["params"]] == [id(p) for p in model.parameters()]
+
+
+@given(st.floats(0.0, 1.0))
+def test_the_cosine_falls_from_one_to_zero(progress):
+    factor = rate_factor("cosine", progress)
+    assert factor == pytest.approx(math.cos(math.pi * progress / 2) ** 2, abs=1e-12)
+    assert 0.0 <= factor <= 1.0
+    assert rate_factor("constant", progress) == 1.0
+
+
+def test_the_cosine_ends_at_zero():
+    assert rate_factor("cosine", 1.0) == 0.0
+
+
+def test_divergence_is_explained_with_the_batch_and_the_way_out():
+    model = nn.Linear(2, 1)
+    with torch.no_grad():
+        model.weight.fill_(-700.0)
+    place, settings = "epoch 3, step 2 of 5", Settings(learning_rate=0.5)
+    x, y = torch.tensor([[1.0, 3.0], [1.0, 3.0]]), torch.zeros(2, 1)
+    assert explain_divergence(model, place, math.nan, x, y, settings) == (
+        "The loss became nan in epoch 3, step 2 of 5. The batch: 2 rows, inputs from 1 to 3, mean "
+        "2, standard deviation 1, targets from 0 to 0, mean 0, standard deviation 0; the largest "
+        "weight of the model is 700. Lower `learning_rate` (it is 0.5), set `clip` to bound the "
+        "gradient, or standardise the data."
+    )
+    x = torch.tensor([[1.0, math.nan], [3.0, math.inf]])
+    assert explain_divergence(model, place, math.nan, x, y, settings) == (
+        "The loss became nan in epoch 3, step 2 of 5. The batch: 2 rows, inputs from 1 to 3, mean "
+        "2, standard deviation 1, 2 of them NaN or infinite, targets from 0 to 0, mean 0, standard "
+        "deviation 0; the largest weight of the model is 700. Remove or impute what is not finite "
+        "in the data."
+    )
+
+
+def test_a_batch_without_a_finite_value_is_said_to_be_one():
+    x = torch.full((2, 2), math.nan)
+    text = explain_divergence(make_net(), "step 1", math.inf, x, torch.ones(2, 1), Settings())
+    assert "became inf" in text
+    assert "inputs without a finite value, targets from 1 to 1" in text
+
+
+def make_split():
+    x, y = make_batch(n=40)
+    rows = torch.arange(40).numpy()
+
+    def part(which):
+        return Part(x=x[which].clone(), y=y[which].clone(), rows=rows[which])
+
+    return Split(part(slice(24)), part(slice(24, 32)), part(slice(32, 40)))
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [("erm", "input"), ("mixup", "layer"), ("foma-rho", "input"), ("foma-rho", "layer")],
+)
+def test_a_loss_that_is_not_finite_stops_the_training_and_spares_the_checkpoint(
+    tmp_path, monkeypatch, name, place
+):
+    split, model = make_split(), make_net()
+    settings = Settings(epochs=4, batch_size=8, method={"place": place})
+    real_save = Checkpoints.save
+
+    def save_then_spoil(self, epoch, state):
+        real_save(self, epoch, state)
+        if epoch == 2:
+            split.train.x[5, 1] = math.nan
+
+    monkeypatch.setattr(Checkpoints, "save", save_then_spoil)
+    with pytest.raises(DivergedError) as caught:
+        fit(model, split, name, settings, checkpoint=tmp_path)
+    message = str(caught.value)
+    assert "became nan in epoch 3, step " in message
+    assert " of 3. The batch: 8 rows, inputs from " in message
+    assert "1 of them NaN or infinite" in message
+    assert "forward" not in vars(model)  # the tap is gone
+    epoch, state = Checkpoints(tmp_path).latest()
+    assert epoch == len(state["history"]) == 2
+    assert all(value.isfinite().all() for value in state["weights"].values())
+
+
+@pytest.mark.parametrize("name", ["erm", "foma-rho"])
+def test_a_model_that_breaks_is_a_diverged_training_at_a_layer_too(name):
+    model = make_net()
+    with torch.no_grad():
+        model.block_1.linear.bias[0] = math.inf
+    settings = Settings(batch_size=8, method={"place": "layer"})
+    with pytest.raises(DivergedError, match=r"epoch 1, step 1 of 3.* weight .* is inf\. Lower"):
+        fit(model, make_split(), name, settings)
+
+
+def test_a_rate_that_is_far_too_high_is_named():
+    settings = Settings(epochs=50, batch_size=8, learning_rate=1e30)
+    with pytest.raises(DivergedError, match=r"became (inf|nan) in epoch 1, step 2 of 3.*1e\+30"):
+        fit(make_net(), make_split(), "erm", settings)
