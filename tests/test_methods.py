@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+import torch
 
 from regaug import CMixup, KernelPairSampler, methods
 from regaug.exceptions import UnknownNameError
+from regaug.models import MLP
 
 NAMES = (
     "erm",
@@ -50,3 +52,28 @@ def test_draws_are_seeded_and_within_bounds():
     assert 0.02 <= min(alphas) < 0.03
     assert 1.5 < max(alphas) <= 2.0
     assert np.median(alphas) == pytest.approx(0.2, rel=0.3)  # evenly on a logarithmic scale
+
+
+def test_a_sampler_that_cannot_draw_as_the_method_does_is_refused():
+    method = methods.get("c-mixup")
+    with pytest.raises(ValueError, match="must be 'kernel-pairs' for this method.*bandwidth"):
+        method.make_sampler(torch.randn(20), 4, method.settings(sampler="random"))
+
+
+def test_every_option_of_the_augmentation_is_a_setting():
+    method = methods.get("foma-rho")
+    settings = method.settings(scale="leading", append=True, center=True)
+    augmentation = method.make_augmentation(settings)
+    assert (augmentation.scale, augmentation.append, augmentation.center) == ("leading", True, True)
+    with pytest.raises(LookupError, match="Unknown setting 'generator'"):
+        method.settings(generator=None)
+
+
+def test_places_are_those_that_the_model_names():
+    method, net = methods.get("foma-rho"), MLP(3)
+    assert method.find_place(net, method.settings(place="layer")) == "block_1"
+    assert method.find_place(net, method.settings(place="layers")) == ("block_1", "block_2")
+    assert method.find_place(net, method.settings(place=["block_2"])) == ("block_2",)
+    assert method.find_place(net, method.settings(place="head")) == "head"
+    with pytest.raises(RuntimeError, match="name a layer as `place`, one of '0'"):
+        method.find_place(torch.nn.Sequential(torch.nn.Linear(1, 1)), {"place": "layer"})

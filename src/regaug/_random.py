@@ -55,5 +55,13 @@ def seeded(seed: int) -> Iterator[None]:
     """
     devices = list(range(torch.cuda.device_count())) if torch.cuda.is_available() else []
     with torch.random.fork_rng(devices):
-        torch.manual_seed(seed)
+        seed_global(seed)
         yield
+
+
+def seed_global(seed: int) -> None:
+    """Seed torch's global generators; to be used inside of :func:`seeded`."""
+    # torch.manual_seed is slow where there is no GPU: it notes who called it, for later.
+    torch.default_generator.manual_seed(seed)
+    if torch.cuda.is_available():
+        torch.cuda.manual_seed_all(seed)

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from regaug._registry import lookup
 from regaug.augment import ADA, CEMS, FOMA, Augmentation, CMixup, GaussianNoise, Identity, Mixup
-from regaug.exceptions import PlaceError
+from regaug.exceptions import ArgumentError, PlaceError
 from regaug.samplers import SAMPLERS, BatchSampler
 
 # A layer: the one a model names as its latent place. Layers: any that it names, drawn per step.
@@ -119,6 +119,11 @@ class Method:
         """Make the batch sampler that these settings describe."""
         options = {name: settings[name] for name in self.sampler_options}
         sampler = lookup("sampler", settings["sampler"], SAMPLERS)
+        if unknown := options.keys() - signature(sampler).parameters.keys():
+            raise ArgumentError(
+                f"`sampler` must be {self.defaults['sampler']!r} for this method, which draws by "
+                f"{', '.join(sorted(unknown))}, got {settings['sampler']!r}."
+            )
         return sampler(y, batch_size, seed=seed, **options, **more)
 
 

@@ -328,6 +328,29 @@ def test_the_same_seed_gives_the_same_bits_whatever_ran_before(name):
     assert not same(first.weights, other.weights)
 
 
+class Drawing(nn.Module):
+    """Notes what it draws in training, as dropout does, from the only generator it can."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer, self.drawn = nn.Linear(3, 1), []
+
+    def forward(self, x):
+        if self.training:
+            self.drawn.append(torch.rand(()).item())
+        return self.layer(x)
+
+
+def test_what_dropout_draws_depends_on_seed_and_epoch():
+    draws = []
+    for seed in (1, 1, 2):
+        model = Drawing()
+        fit(model, make_split(), "erm", Settings(epochs=3, batch_size=60, seed=seed))
+        draws.append(model.drawn)
+    assert draws[0] == draws[1]
+    assert len(set(draws[0] + draws[2])) == 6
+
+
 @pytest.mark.parametrize("name", ["erm", "foma-rho", "c-mixup", "ada", "cems", "manifold-mixup"])
 @pytest.mark.parametrize("targets", [1, 2])
 def test_fewer_rows_than_a_batch_are_one_batch(name, targets):
@@ -378,6 +401,32 @@ def test_inputs_that_are_read_when_asked_for_make_no_difference(name):
     second = fit(make_net(), replace(split, **parts), name, settings)
     assert same(first.weights, second.weights)
     assert first.history == second.history
+
+
+class Shifting(Stored):
+    """Inputs that differ from epoch to epoch."""
+
+    def __init__(self, values):
+        super().__init__(values)
+        self.epoch = torch.zeros((), dtype=torch.int64).share_memory_()
+
+    def set_epoch(self, epoch):
+        self.epoch.fill_(epoch)
+
+    def _read(self, place):
+        return self.values[place] + int(self.epoch)
+
+
+def test_training_inputs_are_told_the_epoch_in_workers_too():
+    split, settings = standardise(make_split()), Settings(epochs=3, batch_size=16)
+    losses = []
+    for kind, workers in ((Shifting, 0), (Shifting, 2), (Stored, 0)):
+        changed = replace(split, train=replace(split.train, x=kind(split.train.x)))
+        result = fit(make_net(), changed, "erm", settings, workers=workers)
+        losses.append([line.loss for line in result.history])
+    assert losses[0] == losses[1]
+    assert losses[0][0] == losses[2][0]
+    assert losses[0][1] != losses[2][1]
 
 
 def test_workers_make_no_difference_not_even_to_dropout():

@@ -99,18 +99,21 @@ class StandardisedSplit(Split):
 
     Attributes:
         x_scaler: Scale of the inputs; None if they are as they were.
-        y_scaler: Scale of the targets.
+        y_scaler: Scale of the targets, or of their logarithms.
+        log: Whether the scale is that of the logarithms.
     """
 
     x_scaler: Scaler | None = None
     y_scaler: Scaler = field(kw_only=True)
+    log: bool = field(default=False, kw_only=True)
 
     def restore(self, prediction: Tensor) -> Tensor:
         """Return predictions ``(n, m)``, or targets, in the units of the data set."""
-        return self.y_scaler.inverse(prediction)
+        values = self.y_scaler.inverse(prediction)
+        return values.exp() if self.log else values
 
 
-def standardise(split: Split) -> StandardisedSplit:
+def standardise(split: Split, *, log: bool = False) -> StandardisedSplit:
     """Give inputs and targets mean 0 and standard deviation 1 over the training part.
 
     Inputs that are read when they are asked for (images, windows of a series) are left to the data
@@ -119,6 +122,8 @@ def standardise(split: Split) -> StandardisedSplit:
 
     Args:
         split: Three parts without NaN.
+        log: Take the logarithm of the targets first, which must be positive: for targets that
+            spread over several powers of ten.
 
     Example:
         >>> from regaug.data.synthetic import make_manifold
@@ -128,12 +133,16 @@ def standardise(split: Split) -> StandardisedSplit:
     """
     if isinstance(split, StandardisedSplit):
         return split
+    parts = (split.train, split.validation, split.test, *split.more.values())
+    if log and any(bool((part.y <= 0).any()) for part in parts):
+        raise ArgumentError("`log` must be False for targets that are not all positive, got True.")
     x = split.train.x
     x_scaler = Scaler.fit(x) if isinstance(x, Tensor) else None
-    y_scaler = Scaler.fit(split.train.y)
+    y_scaler = Scaler.fit(split.train.y.log() if log else split.train.y)
 
     def scaled(part: Part) -> Part:
-        new: dict[str, Any] = {"y": y_scaler.transform(part.y)}
+        y = part.y.log() if log else part.y
+        new: dict[str, Any] = {"y": y_scaler.transform(y)}
         if x_scaler is not None and isinstance(part.x, Tensor):
             new["x"] = x_scaler.transform(part.x)
         return replace(part, **new)
@@ -145,6 +154,7 @@ def standardise(split: Split) -> StandardisedSplit:
         {name: scaled(part) for name, part in split.more.items()},
         x_scaler,
         y_scaler=y_scaler,
+        log=log,
     )
 
 

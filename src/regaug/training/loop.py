@@ -192,7 +192,7 @@ class _Training:
         # record of all generators; every process too, or they would all draw alike.
         seed, rank = self.settings.seed, self.fabric.global_rank
         self.augmentation.generator.manual_seed(_random.derive(seed, epoch, rank, 0))
-        torch.manual_seed(_random.derive(seed, epoch, rank, 1))
+        _random.seed_global(_random.derive(seed, epoch, rank, 1))
         self.sampler.set_epoch(epoch)
         if hasattr(self.split.train.x, "set_epoch"):  # inputs that differ from epoch to epoch
             self.split.train.x.set_epoch(epoch)

@@ -45,7 +45,7 @@ def own_targets(split: Split, part: Part) -> Tensor:
         (False, 0.0)
     """
     target = own_units(split, part.y)
-    if not isinstance(split, StandardisedSplit):
+    if not isinstance(split, StandardisedSplit) or split.log:
         return target
     rounding = torch.finfo(part.y.dtype).eps * torch.from_numpy(abs(split.y_scaler.mean))
     return target.masked_fill(target.abs() <= rounding.to(target.device), 0.0)

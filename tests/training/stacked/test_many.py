@@ -85,7 +85,9 @@ def assert_same(result, expected, split, tolerance=1e-8):
     for line, other in zip(result.history, expected.history, strict=True):
         for field in ("loss", "train", "validation", "test"):
             value, same = getattr(line, field), getattr(other, field)
-            assert value == (same if same is None else pytest.approx(same, rel=1e-7)), field
+            assert value == (
+                same if same is None else pytest.approx(same, rel=1e-7, nan_ok=True)
+            ), field
     for name, weight in expected.weights.items():
         torch.testing.assert_close(result.weights[name], weight, rtol=0, atol=tolerance)
 
@@ -233,7 +235,7 @@ def check_mean_error(method, epochs):
 
 @pytest.mark.parametrize("method", ["erm", "foma-rho"])
 def test_thirty_seeds_in_float32_have_the_same_mean_error(method):
-    check_mean_error(method, epochs=10)
+    check_mean_error(method, epochs=5)
 
 
 @pytest.mark.slow

@@ -13,12 +13,14 @@ from regaug.exceptions import (
     ArgumentError,
     ArgumentTypeError,
     CheckpointError,
+    DivergedError,
     PlaceError,
     UnknownNameError,
 )
 from regaug.models import MLP
 from regaug.training import Settings, fit, fit_many
 from regaug.training.stacked import MOST_RUNS, many, stack
+from regaug.training.stacked.run import Run
 
 SMALL = (16, 16)
 
@@ -143,9 +145,16 @@ def test_a_run_that_diverges_keeps_the_best_epoch_it_had(metric):
     assert getattr(lost.scores["validation"], metric) == pytest.approx(best, rel=1e-5)
 
 
+def test_a_run_diverges_in_the_epoch_in_which_it_does_alone():
+    settings = Settings(epochs=6, learning_rate=3e6)
+    [result] = train(make_split(), "erm", [settings], torch.float32)
+    with pytest.raises(DivergedError, match=f"in epoch {len(result.history)}, step"):
+        fit(MLP(3, hidden=SMALL), make_split(), "erm", settings)
+
+
 @pytest.mark.parametrize(("rate", "hidden"), [(1e25, (1,)), (1e30, (16, 16))])
 def test_a_last_step_too_far_is_no_error(rate, hidden):
-    """The loss before it is finite; the error after it is infinity in one net, NaN in the other."""
+    """The loss before it is finite; the error after it is infinite in one net, NaN in the other."""
     settings = [Settings(epochs=1, batch_size=60, learning_rate=rate), Settings(epochs=1)]
     far, near = train(make_split(), "erm", settings, torch.float32, hidden)
     assert near.best_epoch == 1
@@ -167,6 +176,16 @@ def test_a_test_row_out_of_reach_is_no_error():
         assert (result.ending, result.best_epoch) == ("diverged", 0)
         assert result.predictions["test"].isfinite().all()
         assert all(torch.equal(w, initial[0][name]) for name, w in result.weights.items())
+
+
+def test_the_loss_of_a_run_whose_layer_is_not_finite_is_nan():
+    settings = Settings(batch_size=8, method={"place": "layer"})
+    runs = [Run.make(i, make_split(), "foma-rho", settings, SMALL, None) for i in range(3)]
+    own = stack.Stack(runs, torch.float64, ("validation",))
+    weights = own.layout.split(own.weights)
+    weights[0][1] = torch.inf
+    loss = own._loss(weights, torch.arange(24).reshape(3, 8), [0.0] * 3)
+    assert loss.isnan().tolist() == [False, True, False]
 
 
 def test_the_initial_weights_are_used_and_left_as_they_are():

@@ -109,8 +109,7 @@ class Run:
         self.history.append(epoch)
         done, own = len(self.history), self.settings
         best = self.history[self.best_epoch - 1].validation if self.best_epoch else math.nan
-        is_finite = math.isfinite(epoch.loss) and math.isfinite(epoch.validation)
-        is_best = is_finite and is_better(own.metric, epoch.validation, best)
+        is_best = math.isfinite(epoch.loss) and is_better(own.metric, epoch.validation, best)
         if is_best:
             self.best_epoch = done
         if not math.isfinite(epoch.loss):

@@ -212,7 +212,7 @@ class Stack:
         try:
             scores, predictions = self._score(run, best)
         except NonFiniteError:
-            # The best epoch has a finite error on the validation rows but not on others.
+            # The best epoch's weights overflow on some rows: as if there had been no epoch.
             run.best_epoch, run.ending = 0, "diverged"
             best = self.layout.join(run.net.state_dict()).to(best)
             scores, predictions = self._score(run, best)

@@ -1,0 +1,89 @@
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from regaug.models import MLP
+from regaug.training.stacked.net import Layout, forward
+
+
+def make_nets(runs=3, inputs=4, targets=2, hidden=(5, 7)):
+    return [MLP(inputs, targets, hidden=hidden, seed=seed).double() for seed in range(runs)]
+
+
+def stacked(nets):
+    layout = Layout.of(nets[0])
+    return layout, torch.stack([layout.join(net.state_dict()) for net in nets])
+
+
+@given(
+    runs=st.integers(1, 4),
+    n=st.integers(1, 6),
+    inputs=st.integers(1, 5),
+    targets=st.integers(1, 3),
+    hidden=st.lists(st.integers(1, 6), min_size=1, max_size=4),
+)
+def test_every_run_predicts_as_its_own_net(runs, n, inputs, targets, hidden):
+    nets = make_nets(runs, inputs, targets, tuple(hidden))
+    layout, rows = stacked(nets)
+    x = torch.randn(runs, n, inputs, generator=torch.Generator().manual_seed(n)).double()
+    prediction = forward(layout, layout.split(rows), x)
+    expected = torch.stack([net(one) for net, one in zip(nets, x, strict=True)])
+    torch.testing.assert_close(prediction, expected, rtol=0, atol=1e-12)
+
+
+def test_the_gradient_of_every_run_is_that_of_its_own_net():
+    nets = make_nets()
+    layout, rows = stacked(nets)
+    x = torch.randn(3, 6, 4, generator=torch.Generator().manual_seed(0)).double()
+    rows.requires_grad_()
+    forward(layout, layout.split(rows), x).square().sum().backward()
+    for net, one, gradient in zip(nets, x, rows.grad, strict=True):
+        net(one).square().sum().backward()
+        expected = layout.join({name: p.grad for name, p in net.named_parameters()})
+        torch.testing.assert_close(gradient, expected, rtol=0, atol=1e-12)
+
+
+def test_weights_return_by_their_names():
+    nets = make_nets()
+    layout, rows = stacked(nets)
+    for net, row in zip(nets, rows, strict=True):
+        named, own = layout.name(row), net.state_dict()
+        assert list(named) == list(own)
+        assert all(torch.equal(named[name], weight) for name, weight in own.items())
+
+
+def test_named_weights_have_memory_of_their_own():
+    layout, rows = stacked(make_nets())
+    before = layout.name(rows[1])
+    rows.zero_()
+    assert all(weight.any() for weight in before.values())
+
+
+def test_split_weights_share_the_memory_of_the_rows():
+    """The optimiser changes the rows in place, and the net must see it."""
+    layout, rows = stacked(make_nets())
+    parts = layout.split(rows)
+    rows.zero_()
+    assert not any(part.any() for part in parts)
+
+
+@pytest.mark.parametrize(("hidden", "widest"), [((5, 7), 7), ((1,), 2), ((9, 3, 3), 9)])
+def test_the_widest_layer_may_be_any(hidden, widest):
+    assert Layout.of(MLP(20, 2, hidden=hidden)).widest == widest
+
+
+def test_the_hook_gets_every_block_and_decides_what_goes_on():
+    nets = make_nets()
+    layout, rows = stacked(nets)
+    x = torch.ones(3, 6, 4).double()
+    seen = []
+
+    def hook(place, hidden):
+        seen.append((place, tuple(hidden.shape)))
+        return torch.zeros_like(hidden) if place == "block_2" else hidden
+
+    prediction = forward(layout, layout.split(rows), x, hook)
+    assert seen == [("block_1", (3, 6, 5)), ("block_2", (3, 6, 7))]
+    for net, one in zip(nets, prediction, strict=True):
+        assert torch.equal(one, net.head.bias.detach().expand(6, 2))
