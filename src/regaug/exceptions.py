@@ -49,5 +49,9 @@ class CheckpointError(RegaugError, RuntimeError):
     """A saved state cannot be written, cannot be read, or belongs to something else."""
 
 
+class StoreError(RegaugError, RuntimeError):
+    """The store of a study cannot be written, cannot be read, or belongs to another study."""
+
+
 class DivergedError(RegaugError, ArithmeticError):
     """A training's loss became NaN or infinite."""

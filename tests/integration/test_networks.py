@@ -20,7 +20,7 @@ from regaug.data.video import load_echo
 from regaug.models import DeepDTA, LSTNet, R2Plus1D18, ResNet18
 from regaug.training import Settings, fit
 
-# What is changed of a method's settings: erm acts nowhere, FOMA where METHOD.md wants it.
+# What is changed of a method's settings: FOMA acts at the layer that each network names first.
 METHODS = {"erm": {}, "foma-rho": {"place": "layer"}}
 
 methods = pytest.mark.parametrize("method", list(METHODS))
@@ -51,6 +51,16 @@ def train(net, split, method, **settings):
     for name, _ in net.named_parameters():
         assert not torch.equal(result.weights[name], before[name]), f"{name} was not trained"
     return result
+
+
+def check_learned(result, split):
+    """Check that plain training beats the mean; one epoch of FOMA need not.
+
+    Its batches have nearly equal targets, so what a layer's batch norm averages over an epoch fits
+    none of them at first.
+    """
+    if result.method == "erm":
+        assert result.history[-1].train < split.restore(split.train.y).std()
 
 
 # Real data
@@ -95,7 +105,7 @@ def test_resnet_trains_on_images_of_rcf_mnist(real, method):
 @methods
 def test_resnet_trains_on_two_thousand_images_of_rcf_mnist(real, method):
     split = first_rows(real("rcf-mnist"), 2000, 500)
-    train(ResNet18(), split, method, epochs=1, batch_size=64)
+    check_learned(train(ResNet18(), split, method, epochs=1, batch_size=64), split)
 
 
 @methods
@@ -108,7 +118,7 @@ def test_deepdta_trains_on_pairs_of_davis(real, method):
 @methods
 def test_deepdta_trains_on_five_thousand_pairs_of_davis(real, method):
     split = first_rows(real("davis"), 5000, 1000)
-    train(DeepDTA(), split, method, epochs=1, batch_size=64)
+    check_learned(train(DeepDTA(), split, method, epochs=1, batch_size=64), split)
 
 
 # Data made up in the layout of the real ones

@@ -8,6 +8,10 @@ from typer.core import TyperGroup
 
 from regaug import __version__
 from regaug.cli import data
+from regaug.cli.compare import compare
+from regaug.cli.dimension import dimension
+from regaug.cli.fit import fit
+from regaug.cli.predict import predict
 from regaug.exceptions import RegaugError, UnknownNameError
 
 FAILED, WRONG_USAGE = 1, 2
@@ -33,6 +37,8 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
+for command in (compare, fit, predict, dimension):
+    app.command()(command)
 app.add_typer(data.app, name="data")
 
 

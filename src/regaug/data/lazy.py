@@ -17,6 +17,10 @@ class Lazy:
     An object holds only what tells the samples apart (paths, indices, draws), so that it is cheap
     to send to the workers of a ``DataLoader``.
 
+    Inputs that differ from epoch to epoch have a method ``set_epoch(epoch)``; ``training.fit``
+    calls it for the training inputs. The workers of a loader hold copies, so what it sets must be
+    in shared memory: see :class:`regaug.data.video.RandomClips`.
+
     Args:
         n: Number of samples.
         features: Shape of a sample.

@@ -143,7 +143,7 @@ class Clips(Lazy):
     def cut(self, place: int, start: int) -> Tensor:
         """Return the clip of a video that begins at frame ``start``."""
         stop = start + (self.frames - 1) * self.period + 1
-        wanted = list(islice(read_frames(Path(self.paths[place])), start, stop, self.period))
+        wanted = list(read_frames(Path(self.paths[place]), slice(start, stop, self.period)))
         # Padded after standardisation, as the paper's scripts do: zero is the mean grey.
         clip = torch.zeros(3, self.frames, _SIZE, _SIZE)
         if wanted:
@@ -202,12 +202,14 @@ class RandomClips(Clips):
         return padded[..., top : top + _SIZE, left : left + _SIZE]
 
 
-def read_frames(path: Path) -> Iterator[Pixels]:
-    """Yield the frames of a video, ``(112, 112, 3)``, red, green, blue."""
+def read_frames(path: Path, which: slice = slice(None)) -> Iterator[Pixels]:
+    """Yield frames of a video, ``(112, 112, 3)``, red, green, blue; all if not said which."""
     av = _av()
     try:
         with av.open(str(path)) as container:
-            for frame in container.decode(video=0):
+            frames = container.decode(video=0)
+            # Cut before the conversion to pixels, which takes longer than all decoding.
+            for frame in islice(frames, which.start, which.stop, which.step):
                 pixels: Pixels = frame.to_ndarray(format="rgb24")
                 if pixels.shape != (_SIZE, _SIZE, 3):
                     raise DataError(

@@ -138,6 +138,7 @@ class _Training:
         fused = fabric.device.type in ("cpu", "cuda") and precision != "16"
         self.plain_optimizer = make_optimizer(model, settings, fused=fused)
         self.module, self.optimizer = fabric.setup(self.loss, self.plain_optimizer)
+        self.setting = {"precision": precision, "processes": fabric.world_size}
         self.history: list[Epoch] = []
         self.best_epoch, self.best_weights = 0, self._weights()
         self.seconds = 0.0
@@ -145,7 +146,7 @@ class _Training:
     def run(self, checkpoint: str | Path | None, progress: bool) -> RunResult:
         """Train to the end, from the last checkpoint on if there is one."""
         checkpoints = None if checkpoint is None else Checkpoints(checkpoint)
-        configuration = describe(self.name, self.settings, self.split)
+        configuration = describe(self.name, self.settings, self.split) | self.setting
         if checkpoints is not None and (found := checkpoints.latest()) is not None:
             check_configuration(found[1]["configuration"], configuration, str(checkpoint))
             self._restore(found[1], str(checkpoint))

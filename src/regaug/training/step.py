@@ -79,7 +79,8 @@ def explain_divergence(
     model: nn.Module, place: str, loss: float, x: Tensor, y: Tensor, settings: Settings
 ) -> str:
     """Return what to tell the user whose loss is not a number any more."""
-    weights = max(float(p.detach().abs().max()) for p in model.parameters())
+    # torch's maximum, not Python's: it does not lose a NaN.
+    weights = torch.stack([p.detach().abs().max().float() for p in model.parameters()]).max()
     way_out = (
         f"Lower `learning_rate` (it is {settings.learning_rate:g}), set `clip` to bound the "
         "gradient, or standardise the data."

@@ -1,0 +1,130 @@
+"""``regaug compare``: which augmentation helps on some data?"""
+
+import json
+import re
+import time as clock
+from collections import Counter
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from regaug.cli.live import Live, say_time
+from regaug.cli.tables import AsJSON, Drop, Group, Target, Time, open_data
+from regaug.studies.compare import estimate_seconds, make_plan, run_plan
+from regaug.studies.store import Store
+from regaug.studies.study import Study
+
+Sources = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[DATA]...", help="CSV or Parquet files, or names of data sets."),
+]
+
+
+def compare(
+    sources: Sources = None,
+    target: Target = None,
+    group: Group = None,
+    time: Time = None,
+    drop: Drop = None,
+    metric: Annotated[str, typer.Option(help="rmse, mae or mape.")] = "rmse",
+    methods: Annotated[
+        list[str] | None, typer.Option("--methods", "-m", help="Method; may be repeated.")
+    ] = None,
+    trials: Annotated[int | None, typer.Option(help="Settings tried of every method [20].")] = None,
+    splits: Annotated[int | None, typer.Option(help="Repeated splits of the data [10].")] = None,
+    quick: Annotated[bool, typer.Option(help="Five methods, 8 settings, 5 splits.")] = False,
+    max_minutes: Annotated[
+        float | None, typer.Option(help="Start nothing new after so many minutes.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same table.")] = 0,
+    jobs: Annotated[int, typer.Option("-j", "--jobs", help="Worker processes.")] = 2,
+    out: Annotated[Path, typer.Option(help="Folder that keeps every finished run.")] = Path("runs"),
+    as_json: AsJSON = False,
+) -> None:
+    """Compare the methods on your data, and say which of them helps.
+
+    Every method, plain training included, gets the same number of settings on the same splits of
+    the data. Without DATA it takes a built-in table. Press Ctrl-C once to stop and get a report on
+    what is finished; the same command continues.
+
+    Example: regaug compare houses.csv --target price --quick
+    """
+    found = []
+    for source in sources or ["diabetes"]:
+        data = open_data(source, target=target, group=group, time=time, drop=drop)
+        plan = make_plan(
+            data,
+            methods=methods,
+            trials=trials,
+            splits=splits,
+            metric=metric,  # type: ignore[arg-type]
+            seed=seed,
+            quick=quick,
+        )
+        folder = out / re.sub(r"[^\w.-]+", "-", data.info.name)
+        store = Store(folder, plan.configuration)
+        _announce(plan, getattr(data, "summary", data.info.name), store, jobs)
+        start = clock.perf_counter()
+        done = Counter(stored.run["method"] for stored in store.results().values())
+        with Live(plan, done) as live:
+            run_plan(plan, store, jobs=jobs, max_minutes=max_minutes, watch=live.update)
+        study = Study.read(plan.configuration, list(store.results().values()))
+        found.append((folder, study))
+        if not as_json:
+            typer.echo(f"done in {say_time(clock.perf_counter() - start)}", err=True)
+            _show(study)
+            typer.echo(f"\nEvery run is kept in {folder}.")
+    if as_json:
+        typer.echo(json.dumps([_as_dict(folder, study) for folder, study in found], indent=2))
+
+
+def _announce(plan: Any, summary: str, store: Store, jobs: int) -> None:
+    left = [run for run in plan.runs if run.key not in store.done()]
+    typer.echo(summary, err=True)
+    for note in plan.notes:
+        typer.echo(note, err=True)
+    for damage in store.damaged:
+        typer.echo(f"Note: {damage}", err=True)
+    already = len(plan.runs) - len(left)
+    before = f", {already:,} of them done" if already else ""
+    time_left = say_time(estimate_seconds(plan, left) / jobs)
+    typer.echo(f"{len(plan.runs):,} runs{before}; this takes about {time_left}.", err=True)
+
+
+def _show(study: Study) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    metric = study.configuration["metric"]
+    table = Table(
+        "method", metric, "95 % interval", "against erm", "95 % interval", "won", box=None
+    )
+    for row in study.comparison.rows:
+        table.add_row(
+            row.name + (" *" if row.is_significant else ""),
+            f"{row.mean:.4g}",
+            _between(row.low, row.high, "{:.4g}"),
+            "" if row.change is None else f"{row.change:+.1f} %",
+            _between(row.change_low, row.change_high, "{:+.1f}"),
+            "" if row.won is None else f"{row.won:.0%}",
+        )
+    Console().print(table)
+    typer.echo("* differs from plain training, all comparisons taken together\n")
+    typer.echo(study.verdict.text)
+
+
+def _between(low: float | None, high: float | None, form: str) -> str:
+    return "" if low is None or high is None else f"{form.format(low)} to {form.format(high)}"
+
+
+def _as_dict(folder: Path, study: Study) -> dict[str, Any]:
+    return {
+        "folder": str(folder),
+        "configuration": dict(study.configuration),
+        "trials": study.trials,
+        "verdict": study.verdict.text,
+        "recommended": study.verdict.recommended,
+        "rows": study.comparison.to_dict()["rows"],
+        "settings": {name: dict(run) for name, run in study.settings.items()},
+    }

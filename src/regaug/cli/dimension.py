@@ -1,0 +1,95 @@
+"""``regaug dimension``: how many dimensions a table really has."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import torch
+import typer
+from torch import Tensor
+
+from regaug.cli.fit import Source
+from regaug.cli.tables import AsJSON, Drop, Group, Target, Time, open_data
+from regaug.data import NAMES
+from regaug.data.base import Data
+from regaug.data.encoding import Encoder
+from regaug.data.scaling import Scaler, standardise
+from regaug.data.sources import read_frame
+from regaug.dimension import TwoNN, linear_dimension, two_nn
+
+SHARES = (0.9, 0.95, 0.99)
+
+
+def dimension(
+    source: Source,
+    target: Target = None,
+    group: Group = None,
+    time: Time = None,
+    drop: Drop = None,
+    plot: Annotated[Path | None, typer.Option(help="Save the plot: .svg, .png or .pdf.")] = None,
+    as_json: AsJSON = False,
+) -> None:
+    """Estimate the intrinsic dimension of a table, inputs and target (if named) together.
+
+    TwoNN looks at how far each row's two nearest neighbours are; the linear dimension counts the
+    directions that hold 90, 95 and 99 % of the sum of singular values. Columns are standardised;
+    with a target, the training rows of the first split are used, without one all rows.
+
+    Example: regaug dimension houses.csv --target price --plot dimension.svg
+    """
+    if target or source in NAMES:
+        rows = _joint_rows(open_data(source, target=target, group=group, time=time, drop=drop))
+    else:
+        rows = _all_columns(source, [*(drop or ()), *filter(None, (group, time))])
+    found = two_nn(rows, max_points=20_000)
+    linear = dict(zip(SHARES, linear_dimension(rows, shares=SHARES), strict=True))
+    if plot is not None:
+        _save_plot(found, plot)
+    if as_json:
+        values: dict[str, Any] = {
+            "rows": len(rows),
+            "columns": rows.shape[1],
+            "two_nn": found.dimension,
+            "two_nn_ml": found.dimension_ml,
+            "dropped": found.n_dropped,
+            "linear": {str(share): value for share, value in linear.items()},
+        }
+        typer.echo(json.dumps(values, indent=2))
+        return
+    typer.echo(f"{len(rows):,} rows, {rows.shape[1]} columns (inputs and targets)")
+    typer.echo(f"TwoNN: {found.dimension:.2f} (maximum likelihood: {found.dimension_ml:.2f})")
+    if found.n_dropped:
+        typer.echo(f"{found.n_dropped} rows were left out: another row is equal to them.")
+    listed = ", ".join(f"{value} at {share:.0%}" for share, value in linear.items())
+    typer.echo(f"linear: {listed}")
+    if plot is not None:
+        typer.echo(f"The plot is in {plot}.")
+
+
+def _joint_rows(data: Data) -> Tensor:
+    split = standardise(data.split(seed=0))
+    return torch.cat([torch.as_tensor(split.train.x[:]).flatten(1), split.train.y], dim=1)
+
+
+def _all_columns(source: str, left_out: list[str]) -> Tensor:
+    frame = read_frame(source)
+    kept = [name for name in frame.columns if str(name) not in left_out]
+    rows = torch.from_numpy(Encoder.fit(frame[kept]).transform(frame[kept]))
+    return Scaler.fit(rows).transform(rows)
+
+
+def _save_plot(found: TwoNN, path: Path) -> None:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(5, 4), layout="constrained")
+    axes = figure.subplots()
+    axes.plot(found.log_mu, found.neg_log_survival, ".", markersize=4, label="rows")
+    reach = float(found.log_mu.max())
+    label = f"slope {found.dimension:.2f}"
+    axes.plot([0, reach], [0, found.dimension * reach], label=label)
+    axes.set_xlabel("log(r2 / r1): distance to the second and the first neighbour")
+    axes.set_ylabel("-log(1 - F)")
+    axes.set_title("TwoNN: the slope is the dimension")
+    axes.legend()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path)

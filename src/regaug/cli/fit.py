@@ -1,0 +1,54 @@
+"""``regaug fit``: a model for a table, on disk."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from regaug.cli.tables import AsJSON, Drop, Group, Target, Time, open_data
+from regaug.studies.auto import AUTO
+from regaug.studies.auto import fit as fit_model
+
+Source = Annotated[
+    str, typer.Argument(metavar="DATA", help="A CSV or Parquet file, or the name of a data set.")
+]
+
+
+def fit(
+    source: Source,
+    out: Annotated[Path, typer.Option(help="Folder for the model.")],
+    target: Target = None,
+    group: Group = None,
+    time: Time = None,
+    drop: Drop = None,
+    method: Annotated[
+        str, typer.Option(help="A method's name; auto takes what a quick study recommends.")
+    ] = AUTO,
+    members: Annotated[int, typer.Option(help="Nets in the ensemble.")] = 8,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same model.")] = 0,
+    jobs: Annotated[int, typer.Option("-j", "--jobs", help="Worker processes.")] = 2,
+    as_json: AsJSON = False,
+) -> None:
+    """Fit an ensemble of nets to a table and write it to a folder.
+
+    Some rows are put aside to measure how good it is and to make its intervals honest.
+
+    Example: regaug fit houses.csv --target price --out model/
+    """
+    data = open_data(source, target=target, group=group, time=time, drop=drop)
+    if method == AUTO:
+        typer.echo("A quick study chooses the method; this takes a minute or so.", err=True)
+    model = fit_model(data, method=method, members=members, seed=seed, jobs=jobs)
+    model.save(out)
+    scores = model.held_out
+    if as_json:
+        found = {"model": str(out), "method": model.method, "held_out": scores.to_dict()}
+        typer.echo(json.dumps(found, indent=2))
+        return
+    explained = "" if scores.r2 is None else f", R2 {scores.r2:.3f}"
+    typer.echo(
+        f"{model.method}, {len(model.members)} nets; on {scores.n} rows that were put aside: RMSE "
+        f"{scores.rmse:.4g}{explained}."
+    )
+    typer.echo(f"The model is in {out}. Predict with: regaug predict {out} NEW.csv -o OUT.csv")

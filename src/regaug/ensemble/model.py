@@ -1,0 +1,174 @@
+"""The fitted model, and what it predicts."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from regaug.data.sources import read_frame
+from regaug.ensemble.intervals import Calibration
+from regaug.ensemble.members import Members, mean_and_spread
+from regaug.ensemble.preparing import Preparation
+from regaug.exceptions import ArgumentError
+from regaug.metrics import Scores
+from regaug.training.settings import Settings
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """What an ensemble predicts, ``(n, m)``, float64, in the targets' own units.
+
+    Attributes:
+        targets: Names of the ``m`` targets.
+        mean: Mean over the members.
+        spread: Standard deviation over the members: how much they disagree. The interval, not the
+            spread, says how far off the mean may be.
+        low: Lower ends of the intervals, if they were asked for.
+        high: Upper ends of the intervals, if they were asked for.
+    """
+
+    targets: tuple[str, ...]
+    mean: Tensor = field(repr=False)
+    spread: Tensor = field(repr=False)
+    low: Tensor | None = field(default=None, repr=False)
+    high: Tensor | None = field(default=None, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.mean)
+
+    def to_frame(self, original: Any = None) -> Any:
+        """Return the predictions as columns of a pandas frame.
+
+        The columns are ``price_predicted`` and ``price_spread`` for a target ``price``, and
+        ``price_low`` and ``price_high`` if there are intervals. If the user's table has one of
+        these already, all of them end in ``_2``, or the next number that is free.
+
+        Args:
+            original: The table that was predicted, a path or a frame: its columns, and a pandas
+                frame's index, come first, as they are.
+
+        Example:
+            >>> import torch
+            >>> Prediction(("price",), torch.tensor([[2.5]]), torch.tensor([[0.1]])).to_frame()
+               price_predicted  price_spread
+            0              2.5           0.1
+        """
+        import pandas as pd
+
+        if original is None:
+            frame = pd.DataFrame(index=range(len(self)))
+        else:
+            frame = original if isinstance(original, pd.DataFrame) else read_frame(original)
+        if len(frame) != len(self):
+            raise ArgumentError(
+                f"`original` must have the {len(self):,} rows that were predicted, got "
+                f"{len(frame):,}."
+            )
+        new = self._columns()
+        names, number = list(new), 1
+        while {str(name) for name in frame.columns}.intersection(names):
+            number += 1
+            names = [f"{name}_{number}" for name in new]
+        columns = {name: values.numpy() for name, values in zip(names, new.values(), strict=True)}
+        return pd.concat([frame, pd.DataFrame(columns, index=frame.index)], axis=1)
+
+    def _columns(self) -> dict[str, Tensor]:
+        kinds = {
+            "predicted": self.mean,
+            "spread": self.spread,
+            "low": self.low,
+            "high": self.high,
+        }
+        return {
+            f"{target}_{kind}": values[:, place]
+            for place, target in enumerate(self.targets)
+            for kind, values in kinds.items()
+            if values is not None
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Ensemble:
+    """A fitted ensemble of table nets; :func:`regaug.ensemble.fit_ensemble` makes one.
+
+    Attributes:
+        targets: Names of the targets.
+        method: The method that the members were trained with.
+        settings: The settings that they share, the method's own completed by its defaults.
+        preparation: From the user's rows to inputs.
+        members: The nets.
+        calibration: What the intervals are made from.
+        held_out: Scores on the calibration rows: an honest estimate of those on new rows, as no
+            choice depended on them.
+        made_by: Versions of what it was made with.
+
+    Example:
+        >>> import tempfile
+        >>> from regaug.data import load
+        >>> from regaug.ensemble import fit_ensemble
+        >>> data = load("synthetic-sine", n=60)
+        >>> model = fit_ensemble(data, members=2, settings=Settings(epochs=2))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     model.save(folder)
+        ...     same = Ensemble.load(folder)
+        >>> bool((same.predict([[0.5]]).mean == model.predict([[0.5]]).mean).all())
+        True
+    """
+
+    targets: tuple[str, ...]
+    method: str
+    settings: Settings
+    preparation: Preparation = field(repr=False)
+    members: Members
+    calibration: Calibration = field(repr=False)
+    held_out: Scores
+    made_by: Mapping[str, str] = field(repr=False)
+
+    def predict(self, source: Any, *, interval: float | None = None) -> Prediction:
+        """Predict new rows.
+
+        Args:
+            source: For a model of a table: a path or a frame with the same columns; their order
+                does not matter, further columns are ignored, missing values and categories that
+                training did not know are dealt with as :class:`regaug.data.encoding.Encoder` says.
+                For a model of arrays: ``(n, d)``, NaN where a value is missing.
+            interval: Share of new rows whose target is to lie in their interval, such as 0.9; in
+                (0, 1). With several targets it holds for each by itself. It holds if the new rows
+                come from where the calibration rows came from. None gives no intervals.
+
+        Returns:
+            Means, spreads and intervals, a row for each row of ``source``.
+        """
+        values = self.members(self.preparation(source))
+        mean, spread = mean_and_spread(self.members.restore(values))
+        if interval is None:
+            return Prediction(self.targets, mean, spread)
+        centre, own_spread = mean_and_spread(values)
+        half = self.calibration.half_width(own_spread, interval)
+        low, high = (self.members.restore(end) for end in (centre - half, centre + half))
+        return Prediction(self.targets, mean, spread, low, high)
+
+    def save(self, folder: str | Path) -> None:
+        """Write the model to a folder: ``model.safetensors`` and ``model.json``.
+
+        A model that is there is replaced; a folder with anything else in it is refused.
+
+        Args:
+            folder: Where to; its parents are made.
+        """
+        from regaug.ensemble.folder import write_model
+
+        write_model(self, Path(folder))
+
+    @classmethod
+    def load(cls, folder: str | Path) -> "Ensemble":
+        """Read a model that :meth:`save` wrote, after checking all of it; nothing is executed.
+
+        Args:
+            folder: Where it is. One that is damaged, or no model, is a ``CheckpointError``.
+        """
+        from regaug.ensemble.folder import read_model
+
+        return read_model(Path(folder))

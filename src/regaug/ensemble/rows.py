@@ -1,0 +1,168 @@
+"""Which rows of a table an ensemble calibrates on, and which each member stops on."""
+
+from functools import partial
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regaug import _random
+from regaug._checks import check_integer, check_range
+from regaug.data.arrays import ArrayData
+from regaug.data.base import Data, Rows
+from regaug.data.splits import ThreeParts, group_split, random_split, time_split
+from regaug.data.table import Table
+from regaug.data.values import read_dates, read_levels, read_numbers
+from regaug.exceptions import ArgumentError, ArgumentTypeError
+
+Kind = Literal["random", "group", "time"]
+
+CALIBRATION_SHARE = 0.2
+FEWEST = 9  # calibration rows: with fewer there is no 90 % interval
+MOST = 2_000  # with more, the share of rows covered is hardly surer (its deviation is 0.7 %)
+FOLDS = 8
+
+
+def check_table(data: Data) -> Table | ArrayData:
+    """Return the data if it is a table in memory, a row per sample."""
+    if isinstance(data, ArrayData) and data.x.ndim != 2:
+        raise ArgumentError(
+            f"`data` must have inputs of shape (n, columns), got {data.x.shape}. Flatten them: "
+            "x.reshape(len(x), -1)."
+        )
+    if not isinstance(data, Table | ArrayData):
+        raise ArgumentTypeError(
+            "`data` must be a table: regaug.data.read_table(...), or a named data set of that "
+            f"kind, got {type(data).__name__}. Train other models with regaug.training.fit."
+        )
+    return data
+
+
+def read_targets(data: Table | ArrayData) -> NDArray[np.float64]:
+    """Return the targets of all rows, ``(n, m)``."""
+    if isinstance(data, ArrayData):
+        return data.y
+    return np.column_stack([read_numbers(data.frame[target]).values for target in data.targets])
+
+
+def calibration_rows(data: Data, *, share: float = CALIBRATION_SHARE, seed: int = 0) -> Rows:
+    """Return the rows that :func:`fit_ensemble` puts aside to calibrate its intervals on.
+
+    They are whole groups where the data has groups, the last rows where it has times, and drawn at
+    random otherwise. Whoever chooses a method or settings must do so without them:
+    ``leave_out(data, calibration_rows(data))``.
+
+    Args:
+        data: A table.
+        share: Share of the rows, in (0, 0.5]. Small tables give more (9 rows at least, but no more
+            than a third), rows drawn at random from large ones are 2,000 at most.
+        seed: Which of the possible rows; without effect where there are times.
+
+    Returns:
+        Row numbers, ascending.
+
+    Example:
+        >>> from regaug.data import load
+        >>> len(calibration_rows(load("synthetic-sine", n=100)))
+        20
+    """
+    data = check_table(data)
+    n, (kind, codes) = len(data), _units(data)
+    share = check_range("calibration_share", share, 0.0, 0.5, open_low=True)
+    share = max(share, min(FEWEST, n // 3) / n)
+    if kind == "random":
+        share = min(share, MOST / n)
+    shares = ((1 - share) / 2, (1 - share) / 2, share)
+    # A stream of its own: the rows must not be the test rows of a split with the same seed.
+    seed = _random.derive(check_integer("seed", seed, 0), 0, 0, 4)
+    if kind == "time":
+        return time_split(codes, shares=shares)[2]
+    if kind == "group":
+        return group_split(codes, shares=shares, seed=seed)[2]
+    return random_split(n, shares=shares, seed=seed)[2]
+
+
+def leave_out(data: Data, rows: Rows) -> Table | ArrayData:
+    """Return the same data without some rows.
+
+    Args:
+        data: A table.
+        rows: Row numbers.
+
+    Example:
+        >>> from regaug.data import load
+        >>> data = load("synthetic-sine", n=100)
+        >>> len(leave_out(data, calibration_rows(data)))
+        80
+    """
+    data = check_table(data)
+    kept = np.setdiff1d(np.arange(len(data)), rows)
+    if isinstance(data, Table):
+        named = {*data.inputs, *data.targets, data.group, data.time}
+        return Table(
+            data.frame.iloc[kept],
+            targets=data.targets,
+            group=data.group,
+            time=data.time,
+            drop=[name for name in data.frame.columns if name not in named],
+            name=data.info.name,
+        )
+    groups = None if data.groups is None else data.groups[kept]
+    rule = partial(_split_at_random, n=len(kept))
+    if groups is not None:
+        rule = partial(_split_groups, groups=groups)
+    return ArrayData(data.x[kept], data.y[kept], info=data.info, rule=rule, groups=groups)
+
+
+def validation_rows(data: Table | ArrayData, rows: Rows, members: int, seed: int) -> list[Rows]:
+    """Return the rows, of ``rows``, that each member stops on.
+
+    The rows are dealt into folds, a fold to each member, and dealt anew when all folds are taken:
+    every row trains all members but one in eight. Groups stay whole; where there are times a fold
+    is a stretch of time.
+    """
+    kind, codes = _units(data)
+    found: list[Rows] = []
+    while len(found) < members:
+        rng = _random.numpy_generator(seed, len(found), 0, 5)
+        found += [rows[fold] for fold in _folds(codes[rows], None if kind == "time" else rng)]
+    return found[:members]
+
+
+def _folds(codes: NDArray[np.int64], rng: np.random.Generator | None) -> list[Rows]:
+    """Put the units in random order, or leave them in theirs, and cut it into equal parts."""
+    _, unit_of_row, counts = np.unique(codes, return_inverse=True, return_counts=True)
+    units = len(counts)
+    order = np.arange(units) if rng is None else rng.permutation(units)
+    middle = np.cumsum(counts[order]) - counts[order] / 2
+    fold_of_unit = np.empty(units, dtype=np.int64)
+    fold_of_unit[order] = middle * (FOLDS / len(codes))
+    fold_of_row = fold_of_unit[unit_of_row]
+    folds = [np.flatnonzero(fold_of_row == fold) for fold in np.unique(fold_of_unit)]
+    # A group with most of the rows is to train on.
+    return [fold for fold in folds if 2 * len(fold) <= len(codes)]
+
+
+def _units(data: Table | ArrayData) -> tuple[Kind, NDArray[np.int64]]:
+    """Return what is never parted, as a number for every row; numbers of times ascend."""
+    if isinstance(data, ArrayData):
+        if data.groups is None:
+            return "random", np.arange(len(data))
+        return "group", np.unique(data.groups, return_inverse=True)[1]
+    if data.group is not None:
+        return "group", read_levels(data.frame[data.group])[0].astype(np.int64)
+    if data.time is None:
+        return "random", np.arange(len(data))
+    series = data.frame[data.time]
+    read = read_dates(series) if series.dtype.kind == "M" else read_numbers(series)
+    if read.unreadable:
+        read = read_dates(series)
+    return "time", np.unique(read.values, return_inverse=True)[1]
+
+
+def _split_at_random(seed: int, *, n: int) -> ThreeParts:
+    return random_split(n, seed=seed)
+
+
+def _split_groups(seed: int, *, groups: NDArray[np.generic]) -> ThreeParts:
+    return group_split(groups, seed=seed)

@@ -1,0 +1,47 @@
+"""All plots of a report, and their files."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from regaug.exceptions import ArgumentError
+from regaug.report import drawing
+from regaug.report.drawing import Plot
+from regaug.report.facts import Facts
+from regaug.report.plots_data import draw_singular_values, draw_two_nn
+from regaug.report.plots_methods import draw_groups, draw_leaderboard, draw_splits
+from regaug.report.plots_runs import draw_learning, draw_predicted
+from regaug.studies.study import Study
+
+
+def draw_plots(study: Study, facts: Facts | None) -> dict[str, Plot]:
+    """Draw all plots that a study has the numbers for, in the order of the page."""
+    plots = [
+        draw_leaderboard(study),
+        draw_splits(study),
+        *draw_learning(study),
+        *draw_predicted(study),
+    ]
+    if facts is not None:
+        plots += [draw_singular_values(facts), draw_two_nn(facts)]
+    plots.append(draw_groups(study))
+    return {plot.name: plot for plot in plots if plot is not None}
+
+
+def save_plots(plots: Mapping[str, Plot], folder: str | Path) -> list[Path]:
+    """Write every plot as an SVG file of its own.
+
+    Args:
+        plots: What :func:`draw_plots` returned.
+        folder: Where the files go; made if it is not there.
+    """
+    folder = Path(folder)
+    paths = [folder / f"{name}.svg" for name in plots]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for path, plot in zip(paths, plots.values(), strict=True):
+            path.write_text(drawing.as_file(plot.svg), encoding="utf-8")
+    except OSError as error:
+        raise ArgumentError(
+            f"`folder` must be a place to write to, got {folder}: {error.strerror or error}."
+        ) from error
+    return paths

@@ -1,0 +1,199 @@
+"""Plots with a row for every method: the leaderboard, the splits, the worst groups."""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from regaug.exceptions import ArgumentError
+from regaug.metrics import METRICS, Scores
+from regaug.report import drawing
+from regaug.report.drawing import NAMES, ROW, TOP, WIDTH, Axis, Plot
+from regaug.report.words import between, change, metric_name, number
+from regaug.studies.statistics import Comparison, Row
+from regaug.studies.study import Study
+
+
+def draw_leaderboard(study: Study) -> Plot | None:
+    """Draw every row's change against plain training with its interval."""
+    comparison = study.comparison
+    rows = [row for row in comparison.rows if row.change is not None or _is_baseline(row, study)]
+    if len(rows) < 2:
+        return None
+    axis = _change_axis(rows)
+    bottom = TOP + ROW * len(rows)
+    side = "right" if METRICS[comparison.metric].higher_is_better else "left"
+    unit = ", %" if comparison.unit == "percent" else ""
+    body = [
+        drawing.below(axis, TOP, bottom, f"change{unit}; {side} is better"),
+        drawing.line(axis(0), TOP, axis(0), bottom, "axis"),
+    ]
+    for place, row in enumerate(rows):
+        body.append(_forest_row(study, row, axis, TOP + ROW * (place + 0.5)))
+    said = "; ".join(
+        f"{row.name} {change(row.change, comparison)} "
+        f"({between(row.change_low, row.change_high, comparison)})"
+        for row in rows
+        if row.change is not None
+    )
+    name, level = metric_name(comparison.metric), f"{comparison.level:.0%}".replace("%", " %")
+    return Plot(
+        "leaderboard",
+        f"Change of {name} against plain training",
+        f"Lines are {level} intervals. A filled dot differs from plain training, all comparisons "
+        "taken together; a hollow one may be chance. Squares are no nets, and stand beside for "
+        "comparison. An arrow points to what lies outside of the drawing.",
+        drawing.drawing(bottom + 46, "".join(body), f"Change of {name} by method: {said}."),
+    )
+
+
+def _forest_row(study: Study, row: Row, axis: Axis, y: float) -> str:
+    style = "strong" if row.name == study.verdict.recommended else "muted" if row.is_naive else ""
+    parts = [drawing.text(NAMES, y + 4, row.name, style=style, anchor="end")]
+    if row.change is None:
+        words = drawing.text(WIDTH, y + 4, "plain", style="muted small", anchor="end")
+        return "".join([*parts, drawing.mark(axis(0), y, "dot"), words])
+    tone = _tone(study.comparison, row.change) if row.is_significant else "muted"
+    if row.change_low is not None and row.change_high is not None:
+        ends = axis(row.change_low), axis(row.change_high)
+        if row.change_high >= axis.low and row.change_low <= axis.high:
+            kind = "line" if tone == "muted" else f"{tone}-line"
+            parts.append(drawing.line(ends[0], y, ends[1], y, kind))
+    if axis.holds(row.change):
+        kind = "hollow" if tone == "muted" else f"{tone}-dot"
+        shape = "square" if row.is_naive else "circle"
+        parts.append(drawing.mark(axis(row.change), y, kind, shape=shape))
+    else:
+        kind = "dot" if tone == "muted" else f"{tone}-dot"
+        shape = "right" if row.change > 0 else "left"
+        parts.append(drawing.mark(axis(row.change), y, kind, shape=shape))
+    words = change(row.change, study.comparison)
+    weight = "small" if tone == "muted" else f"small {tone}"
+    parts.append(drawing.text(WIDTH, y + 4, words, style=weight, anchor="end"))
+    return "".join(parts)
+
+
+def _change_axis(rows: Sequence[Row]) -> Axis:
+    """Return the axis of changes: one very bad row must not flatten all the others."""
+    ends = {
+        row.name: [v for v in (row.change, row.change_low, row.change_high) if v is not None]
+        for row in rows
+    }
+    far = {name: max(map(abs, own), default=0.0) for name, own in ends.items()}
+    nets = sorted(far[row.name] for row in rows if not row.is_naive and row.change is not None)
+    usual = nets[len(nets) // 2] if nets else min(far[row.name] for row in rows if row.is_naive)
+    # Of the naive rows only those widen it that are near enough to be of interest.
+    shown = [row.name for row in rows if far[row.name] <= (2.0 if row.is_naive else 6.0) * usual]
+    values = [0.0, *(value for name in shown for value in ends[name])]
+    return Axis.around(values, NAMES + 8, WIDTH - 64, pad=0.08)
+
+
+def draw_splits(study: Study) -> Plot | None:
+    """Draw the test error of every row on every split."""
+    comparison = study.comparison
+    base = comparison.row(comparison.baseline)
+    nets = [e for row in comparison.rows if not row.is_naive for e in row.errors if e is not None]
+    if not nets:
+        return None
+    low, high = np.quantile(nets, [0.1, 0.9])
+    room = 2.0 * (high - low)
+    shown = [value for value in nets if low - room <= value <= high + room]
+    axis = Axis.around(shown, NAMES + 10, WIDTH - 12)
+    bottom = TOP + ROW * len(comparison.rows)
+    name = metric_name(comparison.metric)
+    body = [drawing.below(axis, TOP, bottom, f"test {name}")]
+    if base.mean is not None:
+        body.append(drawing.line(axis(base.mean), TOP, axis(base.mean), bottom, "dash"))
+    for place, row in enumerate(comparison.rows):
+        y = TOP + ROW * (place + 0.5)
+        style = "muted" if row.is_naive else ""
+        body.append(drawing.text(NAMES, y + 4, row.name, style=style, anchor="end"))
+        body += [
+            _split_mark(split, error, other, axis, y, study)
+            for split, (error, other) in enumerate(zip(row.errors, base.errors, strict=True))
+            if error is not None
+        ]
+        if row.mean is not None and axis.holds(row.mean):
+            body.append(drawing.line(axis(row.mean), y - 9, axis(row.mean), y + 9, "axis"))
+    ranges = "; ".join(
+        f"{row.name} {number(min(known))} to {number(max(known))}"
+        for row in comparison.rows
+        if (known := [error for error in row.errors if error is not None])
+    )
+    return Plot(
+        "splits",
+        f"Test {name}, split by split",
+        "A dot is a split: filled where the method is better than plain training on the very same "
+        "split, hollow where it is not. The short line is the mean, the dashed one the mean of "
+        "plain training.",
+        drawing.drawing(bottom + 46, "".join(body), f"Test {name} over the splits: {ranges}."),
+    )
+
+
+def _split_mark(
+    split: int, error: float, other: float | None, axis: Axis, y: float, study: Study
+) -> str:
+    sign = METRICS[study.comparison.metric].sign
+    is_better = other is not None and sign * error < sign * other
+    shape = "circle" if axis.holds(error) else "right" if error > axis.high else "left"
+    style = "good-dot" if is_better else "hollow"
+    title = f"<title>split {split + 1}: {number(error)}</title>"
+    return f"<g>{title}{drawing.mark(axis(error), y, style, shape=shape, size=4.5)}</g>"
+
+
+def draw_groups(study: Study) -> Plot | None:
+    """Draw the mean error and that of the worst group, for every row."""
+    found = worst_groups(study)
+    if not found:
+        return None
+    axis = Axis.around([v for own in found.values() for v in own[:2]], NAMES + 10, WIDTH - 12)
+    bottom = TOP + ROW * len(found)
+    name = metric_name(study.comparison.metric)
+    body = [drawing.below(axis, TOP, bottom, f"test {name}")]
+    for place, (method, (mean, worst, _)) in enumerate(found.items()):
+        y = TOP + ROW * (place + 0.5)
+        style = "muted" if study.comparison.row(method).is_naive else ""
+        body += [
+            drawing.text(NAMES, y + 4, method, style=style, anchor="end"),
+            drawing.line(axis(mean), y, axis(worst), y, "line"),
+            drawing.mark(axis(mean), y, "hollow"),
+            drawing.mark(axis(worst), y, "bad-dot"),
+        ]
+    said = "; ".join(f"{m} {number(own[0])}, worst {number(own[1])}" for m, own in found.items())
+    return Plot(
+        "groups",
+        "All rows and the worst group",
+        f"Test {name} over all rows (hollow) and of each split's worst group (filled), means over "
+        "the splits.",
+        drawing.drawing(bottom + 46, "".join(body), f"Error and that of the worst group: {said}."),
+    )
+
+
+def worst_groups(study: Study) -> dict[str, tuple[float, float, str]]:
+    """Return mean error, mean error of the worst group, and the group that is it most often.
+
+    Only methods whose groups have a defined error on every split are in it.
+    """
+    metric = study.comparison.metric
+    found = {}
+    for row in study.comparison.rows:
+        try:
+            worst = [
+                Scores.from_dict(run.result["scores"]["test"]).worst(metric)
+                for run in study.chosen[row.name]
+            ]
+        except ArgumentError:
+            continue
+        if row.mean is not None:
+            name = Counter(name for name, _ in worst).most_common(1)[0][0]
+            found[row.name] = (row.mean, math.fsum(value for _, value in worst) / len(worst), name)
+    return found
+
+
+def _is_baseline(row: Row, study: Study) -> bool:
+    return row.name == study.comparison.baseline
+
+
+def _tone(comparison: Comparison, value: float) -> str:
+    return "good" if METRICS[comparison.metric].sign * value < 0 else "bad"

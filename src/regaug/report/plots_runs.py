@@ -1,0 +1,188 @@
+"""Plots of the chosen runs of two methods: how they learned, and what they predict."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regaug.metrics import METRICS
+from regaug.report import drawing
+from regaug.report.drawing import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, Axis, Plot
+from regaug.report.words import metric_name, number
+from regaug.studies.store import StoredRun
+from regaug.studies.study import Study
+
+MOST_DOTS = 600
+Points = NDArray[np.float64]  # (n, 2)
+
+
+def best_augmentation(study: Study) -> str | None:
+    """Return the augmentation that is recommended, or the one with the best mean if none is."""
+    if study.verdict.recommended != study.comparison.baseline:
+        return study.verdict.recommended
+    nets = (row for row in study.comparison.rows if not row.is_naive and row.mean is not None)
+    return next((row.name for row in nets if row.name != study.comparison.baseline), None)
+
+
+def draw_learning(study: Study) -> list[Plot]:
+    """Draw the learning curves of plain training and of the best augmentation, on one scale."""
+    curves = {}
+    for key, name in _pair(study).items():
+        runs = [run for run in study.chosen[name] if run.result.get("history")]
+        if runs:
+            curves[key] = (name, runs, _median_history(runs))
+    kept = [
+        value
+        for _, _, history in curves.values()
+        for part in history.values()
+        for value in part[len(part) // 10 :]
+        if math.isfinite(value)
+    ]
+    if not kept:
+        return []
+    y_axis = Axis.around(kept, BOTTOM, TOP)
+    return [_learning_curve(study, key, *own, y_axis) for key, own in curves.items()]
+
+
+def _learning_curve(
+    study: Study,
+    key: str,
+    name: str,
+    runs: Sequence[StoredRun],
+    history: Mapping[str, Sequence[float]],
+    y_axis: Axis,
+) -> Plot:
+    epochs = len(history["test"])
+    x_axis = Axis(0.5 if epochs == 1 else 1.0, max(float(epochs), 1.5), LEFT, RIGHT - 30)
+    metric = metric_name(study.comparison.metric)
+    train, test = (
+        [(x_axis(i + 1.0), _place(y_axis, v)) for i, v in enumerate(history[part])]
+        for part in ("train", "test")
+    )
+    best = max(1, round(float(np.median([run.result["best_epoch"] for run in runs]))))
+    at = min(best, epochs) - 1
+    body = [
+        drawing.frame(x_axis, y_axis, "epoch", metric),
+        drawing.inside(
+            x_axis,
+            y_axis,
+            drawing.curve([*train, *reversed(test)], "area")
+            + drawing.line(x_axis(at + 1.0), TOP, x_axis(at + 1.0), BOTTOM, "dash")
+            + drawing.curve(train, "line")
+            + drawing.curve(test, "good-line"),
+        ),
+        *_labels_at_end(train[-1], test[-1]),
+    ]
+    sign = METRICS[study.comparison.metric].sign
+    values = history["train"][at], history["test"][at]
+    gap = number(sign * (values[1] - values[0]), 3)
+    said = (
+        f"At the best epoch (dashed, {at + 1}) {metric} is {number(values[0])} on training rows "
+        f"and {number(values[1])} on test rows: a generalisation gap of {gap}."
+    )
+    return Plot(
+        f"learning-{key}",
+        f"Learning curve of {name}",
+        f"{said} Medians over the splits; a run that has stopped counts with its last value.",
+        drawing.drawing(HEIGHT, "".join(body), f"{metric} of {name} by epoch. {said}"),
+    )
+
+
+def _labels_at_end(train: drawing.Point, test: drawing.Point) -> list[str]:
+    """Name two lines at their right ends, one label above the other."""
+    ends = {"train": train[1], "test": test[1]}
+    upper, lower = sorted(ends, key=lambda part: ends[part])
+    missing = max(0.0, 15.0 - (ends[lower] - ends[upper])) / 2
+    places = {upper: ends[upper] - missing, lower: ends[lower] + missing}
+    return [
+        drawing.text(train[0] + 5, y + 4, part, style="small good" if part == "test" else "small")
+        for part, y in places.items()
+    ]
+
+
+def _median_history(runs: Sequence[StoredRun]) -> dict[str, list[float]]:
+    """Return median errors by epoch, as long as half of the runs go on."""
+    epochs = math.ceil(np.median([len(run.result["history"]["test"]) for run in runs]))
+    medians = {}
+    for part in ("train", "test"):
+        table = np.full((len(runs), epochs), np.nan)
+        for own, run in zip(table, runs, strict=True):
+            values = np.array(run.result["history"][part], dtype=np.float64)[:epochs]
+            own[: len(values)] = values
+            own[len(values) :] = values[-1]
+        medians[part] = [
+            float(np.median(known)) if len(known := column[np.isfinite(column)]) else math.nan
+            for column in table.T
+        ]
+    return medians
+
+
+def _place(axis: Axis, value: float) -> float:
+    """Return where a value lies, outside of the axis too; undefined ones lie far up."""
+    share = (value - axis.low) / (axis.high - axis.low) if math.isfinite(value) else 9.0
+    return axis.start + min(max(share, -9.0), 9.0) * (axis.end - axis.start)
+
+
+def draw_predicted(study: Study) -> list[Plot]:
+    """Draw predictions against the truth, for plain training and for the best augmentation."""
+    samples = {key: (name, _sample(study.chosen[name])) for key, name in _pair(study).items()}
+    samples = {key: own for key, own in samples.items() if len(own[1])}
+    if not samples:
+        return []
+    everything = np.concatenate([points for _, points in samples.values()])
+    true, predicted = everything.T
+    # A wild prediction lies at the edge, where it does not flatten the others.
+    room = 0.25 * (true.max() - true.min())
+    seen = predicted.clip(true.min() - room, true.max() + room)
+    limits = [*true, *seen]
+    x_axis, y_axis = Axis.around(limits, LEFT, RIGHT), Axis.around(limits, BOTTOM, TOP)
+    return [
+        _scatter(study, key, name, points, x_axis, y_axis)
+        for key, (name, points) in samples.items()
+    ]
+
+
+def _scatter(study: Study, key: str, name: str, points: Points, x_axis: Axis, y_axis: Axis) -> Plot:
+    body = [
+        drawing.frame(x_axis, y_axis, "true", "predicted"),
+        drawing.line(x_axis.start, y_axis.start, x_axis.end, y_axis.end, "dash"),
+        drawing.cloud([(x_axis(x), y_axis(y)) for x, y in points]),
+    ]
+    targets = study.configuration["data"].get("targets", 1)
+    first = f" The first of {targets} targets." if targets > 1 else ""
+    true, predicted = points.T
+    varies = min(np.ptp(true), np.ptp(predicted)) > 0
+    r = float(np.corrcoef(true, predicted)[0, 1]) if varies else None
+    said = f"{len(points):,} test rows from all splits, correlation {number(r, 3)}."
+    return Plot(
+        f"predicted-{key}",
+        f"Predicted against true, {name}",
+        f"{said}{first} A perfect prediction lies on the dashed line.",
+        drawing.drawing(HEIGHT, "".join(body), f"Predictions of {name} against the truth: {said}"),
+    )
+
+
+def _sample(runs: Sequence[StoredRun]) -> Points:
+    """Return true and predicted values ``(n, 2)`` of the first target, thinned."""
+    points = np.array(
+        [
+            (true[0], predicted[0])
+            for run in runs
+            for true, predicted in zip(
+                run.result["sample"]["true"], run.result["sample"]["predicted"], strict=True
+            )
+        ],
+        dtype=np.float64,
+    ).reshape(-1, 2)
+    points = points[np.isfinite(points).all(axis=1)]
+    if len(points) > MOST_DOTS:
+        points = points[np.linspace(0, len(points) - 1, MOST_DOTS).astype(np.int64)]
+    return points
+
+
+def _pair(study: Study) -> dict[str, str]:
+    """Return the two methods that are looked at closely, by what they are."""
+    best = best_augmentation(study)
+    pair = {"plain": study.comparison.baseline}
+    return pair if best is None else pair | {"augmented": best}

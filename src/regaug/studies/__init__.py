@@ -1,0 +1,1 @@
+"""Studies: many runs, compared: search, statistics, verdict."""

@@ -1,0 +1,90 @@
+"""Who does the work of a study: processes on this machine, or a Ray cluster."""
+
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from multiprocessing import get_context
+from typing import Any
+
+import torch
+
+from regaug.exceptions import RegaugError
+from regaug.studies.work import Task, Worker
+
+Outcome = list[tuple[str, dict[str, Any], dict[str, Any]]]
+
+_worker: Worker | None = None  # of this process
+
+
+def run_here(
+    worker: Worker,
+    tasks: Sequence[Task],
+    *,
+    is_done: Callable[[Task], bool],
+    is_over: Callable[[], bool],
+) -> Iterator[Outcome]:
+    """Do tasks one after another in this process, with one thread; see :func:`run_in_processes`."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        for task in tasks:
+            if is_over():
+                return
+            if not is_done(task):
+                yield worker.do(task)
+    finally:
+        torch.set_num_threads(threads)
+
+
+def run_in_processes(
+    worker: Worker,
+    tasks: Sequence[Task],
+    *,
+    jobs: int,
+    is_done: Callable[[Task], bool],
+    is_over: Callable[[], bool],
+) -> Iterator[Outcome]:
+    """Do tasks in worker processes; give what each has made as soon as it is there.
+
+    Every worker uses one thread, whatever ``jobs`` is, so that results do not depend on it.
+
+    Args:
+        worker: Does a task; every process gets a copy.
+        tasks: What is to be done, in this order.
+        jobs: Number of processes.
+        is_done: Asked before a task starts: whether somebody else has done it.
+        is_over: Asked before a task starts: whether to start no more.
+    """
+    waiting = iter(tasks)
+    # Not forked: a fork of a process whose torch has threads can hang.
+    with ProcessPoolExecutor(jobs, get_context("spawn"), _start, (worker,)) as pool:
+        running: set[Future[Outcome]] = set()
+        try:
+            while True:
+                while len(running) < jobs and not is_over():
+                    task = next((task for task in waiting if not is_done(task)), None)
+                    if task is None:
+                        break
+                    running.add(pool.submit(_do, task))
+                if not running:
+                    return
+                finished, running = wait(running, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    yield future.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _start(worker: Worker) -> None:
+    global _worker
+    _worker = worker
+    torch.set_num_threads(1)
+    # Ctrl-C reaches all processes of a terminal; the one that was started decides what to do.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _do(task: Task) -> Outcome:
+    if _worker is None:
+        raise RegaugError("A worker process has not been started by run_in_processes.")
+    return _worker.do(task)

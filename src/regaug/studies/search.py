@@ -1,0 +1,85 @@
+"""The settings that a study tries: drawn before anything runs, the same for every split."""
+
+import zlib
+from dataclasses import dataclass
+from typing import Any
+
+from regaug import _random, methods
+from regaug.methods import Between, OneOf, Space
+from regaug.training.settings import Metric, Settings
+
+# What is searched for every method, plain training included. Batch sizes are few, because runs of
+# one batch size share a stack.
+COMMON: Space = {
+    "learning_rate": Between(3e-4, 1e-2, log=True),
+    "weight_decay": Between(1e-6, 1e-1, log=True),
+    "batch_size": OneOf((16, 32, 64)),
+}
+# A trial that all studies begin with: no search should do worse than common sense.
+FIRST: dict[str, Any] = {"learning_rate": 1e-3, "weight_decay": 1e-4, "batch_size": 32}
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One setting of a method, to be run on every split.
+
+    Attributes:
+        method: Name of the method.
+        number: Its place among the trials of the method.
+        settings: Settings of the training, but for the seed, which differs between splits.
+        log: Whether the logarithm of the target is fitted.
+    """
+
+    method: str
+    number: int
+    settings: Settings
+    log: bool = False
+
+
+def draw_trials(
+    method: str,
+    trials: int,
+    *,
+    seed: int,
+    epochs: int,
+    patience: int,
+    metric: Metric = "rmse",
+    may_log: bool = False,
+) -> list[Trial]:
+    """Draw the trials of a method.
+
+    The common settings of a trial are the same for all methods, so that these differ in nothing
+    but the augmentation; the first trial has the defaults.
+
+    Args:
+        method: Name of the method.
+        trials: How many.
+        seed: Seed of the study.
+        epochs: Epochs of a run, at most.
+        patience: Epochs without progress after which a run stops.
+        metric: The error that chooses the epoch.
+        may_log: Whether every other trial fits the logarithm of the target.
+
+    Example:
+        >>> first, second = draw_trials("foma-rho", 2, seed=0, epochs=100, patience=10)
+        >>> first.settings.learning_rate, first.settings.method["rho"]
+        (0.001, 0.9)
+    """
+    known = methods.get(method)
+    own_stream = zlib.crc32(method.encode())
+    drawn = []
+    for number in range(trials):
+        common = _random.numpy_generator(seed, number)
+        settings: dict[str, Any] = {n: choice.draw(common) for n, choice in COMMON.items()}
+        own = known.draw_settings(_random.numpy_generator(seed, number, own_stream))
+        if number == 0:
+            settings, own = FIRST, known.settings()
+        drawn.append(
+            Trial(
+                method,
+                number,
+                Settings(epochs=epochs, patience=patience, metric=metric, method=own, **settings),
+                log=may_log and number % 2 == 1,
+            )
+        )
+    return drawn

@@ -1,0 +1,161 @@
+"""The page: whole, valid, safe, and the same for the same study."""
+
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+
+from regaug.data.synthetic import make_manifold
+from regaug.exceptions import RegaugError
+from regaug.report import describe, write_report
+from regaug.report.page import render
+
+HOSTILE = "<script>alert('x')</script>\x00\x0b\ud800&amp;\"'"
+VOID = {"meta", "link", "br"}
+
+
+class Reader(HTMLParser):
+    """Reads a page and keeps its tags, ids, references and text; unbalanced tags are an error."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.open, self.tags, self.ids, self.references, self.levels = [], [], [], [], []
+        self.addresses, self.text = [], ""
+        self.feed(page)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        values = dict(attrs)
+        self.tags.append(tag)
+        if re.fullmatch(r"h\d", tag):
+            self.levels.append(int(tag[1]))
+        if "id" in values:
+            self.ids.append(values["id"])
+        self.references += values.get("aria-labelledby", "").split()
+        self.addresses += [values[name] for name in ("href", "src") if name in values]
+        assert not any(name.startswith("on") for name in values)
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
+
+
+@pytest.fixture(scope="module")
+def facts():
+    return describe(make_manifold("sine", n=200).split(), f"one column\n{HOSTILE}")
+
+
+def test_the_page_is_balanced_and_its_references_exist(make_study, facts):
+    page = Reader(render(make_study(groups=["a", "b"]), facts))
+    assert len(page.ids) == len(set(page.ids))
+    assert set(page.references) <= set(page.ids)
+    local = [address[1:] for address in page.addresses if address.startswith("#")]
+    assert len(local) == 10  # nine sections and the way past the contents
+    assert set(local) <= set(page.ids)
+    assert page.levels[0] == 1
+    assert page.levels.count(1) == 1
+    assert all(b - a <= 1 for a, b in zip(page.levels, page.levels[1:], strict=False))
+
+
+def test_the_page_needs_nothing_from_outside(make_study, facts):
+    text = render(make_study(), facts)
+    page = Reader(text)
+    assert all(address.startswith(("#", "data:")) for address in page.addresses)
+    assert "script" not in page.tags
+    assert "url(" not in text
+    assert "@import" not in text
+    assert "default-src 'none'" in text
+    assert len(text.encode()) < 300_000
+
+
+def test_the_verdict_comes_first_and_whole(make_study):
+    study = make_study()
+    text = " ".join(Reader(render(study)).text.split())
+    for sentence in study.verdict.text.replace(". ", "; ").split("; "):
+        assert sentence in text
+    assert text.index("c-mixup lowers RMSE") < text.index("Leaderboard")
+
+
+def test_the_table_has_a_row_for_every_method(make_study):
+    study = make_study()
+    table = re.search(r'<table id="table-leaderboard">.*?</table>', render(study), re.DOTALL)[0]
+    names = re.findall(r'<th scope="row">([\w-]+)', table)
+    assert names == [row.name for row in study.comparison.rows]
+    assert table.count('class="naive"') == 3
+    assert table.count('class="best"') == 1
+
+
+def test_every_plot_has_a_figure_with_a_caption(make_study, facts):
+    page = render(make_study(groups=["a", "b"]), facts)
+    assert page.count("<figure") == page.count("<figcaption>") == page.count('role="img"') == 9
+
+
+def test_names_of_the_user_are_escaped(make_study, facts):
+    text = render(make_study(name=HOSTILE, groups=["a", HOSTILE]), facts)
+    page = Reader(text)
+    assert "script" not in page.tags
+    assert page.text.count("<script>alert('x')</script>") >= 4
+    text.encode("utf-8")  # without a character that no file can hold
+
+
+def test_without_facts_the_page_says_what_is_left_out(make_study, facts):
+    study = make_study()
+    without, whole = Reader(render(study)).text, Reader(render(study, facts)).text
+    assert without.count("about.json") == 2
+    assert "about.json" not in whole
+    assert "one column" in whole
+
+
+def test_a_study_under_way_says_so(make_study):
+    text = Reader(render(make_study(trials=5, finished=2))).text
+    assert "not complete: 2 of 5 settings" in text
+    assert "not complete" not in Reader(render(make_study())).text
+
+
+def test_runs_on_the_log_scale_are_counted(make_study):
+    def take_logs(run):
+        is_erm = run.run["method"] == "erm"
+        return replace(run, run={**run.run, "log": True}) if is_erm else run
+
+    text = Reader(render(make_study(change=take_logs))).text
+    assert "6 of the 24 chosen runs fit the target's logarithm" in text
+    assert "logarithm" not in Reader(render(make_study())).text
+
+
+def test_without_groups_there_is_no_section_on_them(make_study):
+    assert "worst-group" not in render(make_study())
+    assert 'id="worst-group"' in render(make_study(groups=["a", "b"]))
+
+
+@pytest.mark.parametrize("metric", ["rmse", "mae", "r2", "pearson"])
+@pytest.mark.parametrize("splits", [1, 3])
+def test_every_metric_and_a_single_split_make_a_page(make_study, metric, splits):
+    Reader(render(make_study(metric=metric, splits=splits, methods=["erm", "mixup"])))
+
+
+def test_the_same_study_gives_the_same_page(make_study, facts):
+    assert render(make_study(), facts) == render(make_study(), facts)
+
+
+def test_a_report_replaces_the_old_one_and_leaves_nothing_else(make_study, tmp_path):
+    path = tmp_path / "new" / "report.html"
+    assert write_report(make_study(), path) == path
+    path.write_text("old")
+    write_report(make_study(), path)
+    assert path.read_text(encoding="utf-8") == render(make_study())
+    assert [file.name for file in path.parent.iterdir()] == ["report.html"]
+
+
+def test_a_place_that_cannot_be_written_is_told(make_study, tmp_path):
+    (tmp_path / "report.html").mkdir()
+    with pytest.raises(RegaugError, match="report.html"):
+        write_report(make_study(), tmp_path / "report.html")
+    assert len(list(tmp_path.iterdir())) == 1

@@ -1,0 +1,158 @@
+"""The plots of a report."""
+
+import copy
+import math
+import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
+
+import pytest
+
+from regaug.data.synthetic import make_manifold
+from regaug.exceptions import RegaugError
+from regaug.report.facts import describe
+from regaug.report.plots import draw_plots, save_plots
+from regaug.report.plots_methods import worst_groups
+from regaug.report.plots_runs import best_augmentation
+
+ALWAYS = ["leaderboard", "splits"]
+RUNS = ["learning-plain", "learning-augmented", "predicted-plain", "predicted-augmented"]
+DATA = ["singular-values", "two-nn"]
+
+
+@pytest.fixture(scope="module")
+def facts():
+    return describe(make_manifold("sine", n=200).split(), "one column")
+
+
+def marks(plot, kind):
+    root = ElementTree.fromstring(plot.svg)
+    return [element for element in root.iter() if element.get("class") == kind]
+
+
+def test_all_plots_are_drawn_in_the_order_of_the_page(make_study, facts):
+    plots = draw_plots(make_study(groups=["a", "b"]), facts)
+    assert list(plots) == [*ALWAYS, *RUNS, *DATA, "groups"]
+    assert list(draw_plots(make_study(), None)) == [*ALWAYS, *RUNS]
+
+
+def test_every_plot_is_xml_and_says_in_words_what_it_shows(make_study, facts):
+    for plot in draw_plots(make_study(groups=["a", "<b>"]), facts).values():
+        root = ElementTree.fromstring(plot.svg)
+        assert root.get("role") == "img"
+        assert len(root.get("aria-label")) > 20
+        assert plot.title
+        assert plot.caption
+        assert "nan" not in plot.svg.lower()
+
+
+def test_the_leaderboard_fills_what_differs_and_squares_what_is_naive(make_study):
+    study = make_study()
+    plot = draw_plots(study, None)["leaderboard"]
+    assert study.verdict.helps == ("c-mixup",)
+    assert study.verdict.hurts == ("mixup",)
+    assert len(marks(plot, "good-dot")) == 1
+    assert len(marks(plot, "bad-dot")) == 1
+    assert len([mark for mark in marks(plot, "hollow") if mark.tag.endswith("rect")]) == 2
+    assert "An arrow" in plot.caption
+
+
+def test_a_split_is_filled_where_it_beats_plain_training(make_study):
+    study = make_study(methods=["erm", "c-mixup"])
+    plot = draw_plots(study, None)["splits"]
+    base, best = (study.comparison.row(name).errors for name in ("erm", "c-mixup"))
+    better = sum(own < other for own, other in zip(best, base, strict=True))
+    assert better > 0
+    assert len(marks(plot, "good-dot")) == better
+
+
+def test_the_gap_is_that_of_the_median_run_at_its_best_epoch(make_study):
+    def same(run):
+        history = {"loss": [1.0] * 3, "train": [9.0, 4.0, 3.0], "validation": [9.0, 6.0, 7.0]}
+        history["test"] = [9.0, 6.5, 8.0]
+        if "history" not in run.result:
+            return run
+        return replace(run, result=run.result | {"history": history, "best_epoch": 2})
+
+    plot = draw_plots(make_study(change=same), None)["learning-plain"]
+    assert "4.000 on training rows and 6.500 on test rows" in plot.caption
+    assert "gap of 2.50" in plot.caption
+
+
+def test_the_recommended_augmentation_is_looked_at_else_the_best(make_study):
+    assert best_augmentation(make_study()) == "c-mixup"
+    without = make_study(methods=["erm", "mixup", "foma-rho"])
+    assert without.verdict.recommended == "erm"
+    assert best_augmentation(without) == "foma-rho"
+    assert best_augmentation(make_study(methods=["erm"])) is None
+
+
+def test_the_worst_group_is_the_one_with_the_largest_error(make_study):
+    study = make_study(groups=["easy", "hard"])
+    mean, worst, name = worst_groups(study)["erm"]
+    assert name == "hard"
+    assert worst == pytest.approx(1.5 * mean)
+    assert worst_groups(make_study()) == {}
+
+
+def test_data_with_one_direction_says_so(make_study):
+    line = describe(make_manifold("line", n=100).split(), "")
+    plot = draw_plots(make_study(), line)["singular-values"]
+    assert line.k == 0
+    assert "The first of 2 alone makes up more than 90 %" in plot.caption
+    assert marks(plot, "good-dot") == []
+
+
+@pytest.mark.parametrize("splits", [1, 2])
+@pytest.mark.parametrize("methods", [["erm"], ["erm", "mixup"]])
+@pytest.mark.parametrize("metric", ["rmse", "r2"])
+def test_small_studies_are_drawn(make_study, splits, methods, metric):
+    plots = draw_plots(make_study(splits=splits, methods=methods, trials=1, metric=metric), None)
+    assert {"splits", "learning-plain", "predicted-plain"} <= set(plots)
+    side = "right" if metric == "r2" else "left"
+    assert f"{side} is better" in plots["leaderboard"].svg
+
+
+def test_runs_that_failed_do_not_stop_the_drawing(make_study):
+    def fail(run):
+        if run.run["method"] != "mixup" and run.run["split"] != 2:
+            return run
+        result = copy.deepcopy(dict(run.result))
+        result["scores"]["test"]["rmse"] = math.inf
+        result["sample"]["predicted"][0] = [None]
+        if "history" in result:
+            nothing = [None] * 3
+            result["history"] = {"train": nothing, "test": nothing}
+            result["best_epoch"] = 0
+        return replace(run, result=result)
+
+    plots = draw_plots(make_study(change=fail), None)
+    assert "splits" in plots
+    assert all("nan" not in plot.svg for plot in plots.values())
+    everything = draw_plots(make_study(change=fail, splits=3), None)
+    assert "splits" in everything
+
+
+def test_equal_errors_are_drawn(make_study):
+    def equal(run):
+        result = copy.deepcopy(dict(run.result))
+        for part in result["scores"].values():
+            part["rmse"] = 0.0
+        points = [[3.0]] * 5
+        return replace(run, result=result | {"sample": {"true": points, "predicted": points}})
+
+    assert list(draw_plots(make_study(change=equal), None)) == [*ALWAYS, *RUNS]
+
+
+def test_the_same_numbers_give_the_same_files(make_study, facts, tmp_path):
+    for folder in ("one", "two"):
+        save_plots(draw_plots(make_study(), facts), tmp_path / folder)
+    for file in (tmp_path / "one").iterdir():
+        assert file.read_bytes() == (tmp_path / "two" / file.name).read_bytes()
+        ElementTree.parse(file)
+    assert len(list((tmp_path / "one").iterdir())) == len([*ALWAYS, *RUNS, *DATA])
+
+
+def test_a_place_that_is_a_file_is_refused(make_study, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RegaugError, match="place to write to"):
+        save_plots(draw_plots(make_study(), None), tmp_path / "file")

@@ -1,0 +1,69 @@
+"""What a report gives to copy."""
+
+import shlex
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from regaug import methods
+from regaug.data.synthetic import make_manifold
+from regaug.report.facts import describe
+from regaug.report.recipe import command_recipe, python_recipe
+from regaug.training.settings import Settings
+
+
+@pytest.fixture
+def make_facts():
+    def make(**given):
+        return describe(make_manifold("line", n=100).split(), "", given=given)
+
+    return make
+
+
+def test_the_script_runs_and_has_the_chosen_settings(make_study, make_facts, tmp_path, capsys):
+    def give_settings(run):
+        if "settings" not in run.run:
+            return run
+        own = methods.get(run.run["method"]).settings()
+        settings = Settings(epochs=2, learning_rate=0.0123456789, batch_size=16, method=own)
+        return replace(run, run={**run.run, "log": True, "settings": settings.to_dict()})
+
+    rng = np.random.default_rng(0)
+    file = tmp_path / "my \"houses\" 'here'.csv"
+    frame = pd.DataFrame(rng.uniform(1.0, 2.0, (60, 3)), columns=["a", 'the "price"', "c"])
+    frame.to_csv(file, index=False)
+    study = make_study(change=give_settings)
+    facts = make_facts(source=str(file), target=['the "price"'], drop=["c"])
+    found = {}
+    exec(python_recipe(study, "c-mixup", facts), found)
+    assert float(capsys.readouterr().out) == found["result"].scores["test"].rmse
+    assert found["result"].method == "c-mixup"
+    settings = found["result"].settings
+    assert (settings.epochs, settings.batch_size) == (2, 16)
+    assert settings.learning_rate == 0.0123457
+    assert dict(settings.method) == methods.get("c-mixup").settings()
+    assert found["split"].log
+    assert found["net"].inputs == 1
+
+
+def test_a_command_is_quoted_for_the_shell(make_study, make_facts):
+    facts = make_facts(source="my houses.csv", target=["price; rm -rf /", "rent"], group="$city")
+    words = shlex.split(command_recipe(make_study(), "mixup", facts))
+    assert words[:3] == ["regaug", "fit", "my houses.csv"]
+    assert words[3:9] == ["--target", "price; rm -rf /", "--target", "rent", "--group", "$city"]
+    assert words[9:] == ["--method", "mixup", "--out", "model/"]
+
+
+def test_a_named_data_set_is_loaded_by_its_name(make_study):
+    study = make_study(name="diabetes")
+    assert 'data = regaug.data.load("diabetes")' in python_recipe(study, "erm", None)
+    assert command_recipe(study, "erm", None) == ("regaug fit diabetes --method erm --out model/")
+
+
+def test_what_is_not_known_is_left_to_the_reader(make_study, make_facts):
+    for facts in (None, make_facts()):
+        script = python_recipe(make_study(), "erm", facts)
+        assert 'read_table("DATA.csv", target="TARGET")' in script
+        assert "fit DATA.csv --target TARGET" in command_recipe(make_study(), "erm", facts)
