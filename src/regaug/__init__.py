@@ -1,6 +1,6 @@
 """Data augmentation for regression in PyTorch."""
 
-from regaug import data, functional, methods
+from regaug import data, functional, methods, metrics, models, training
 from regaug.augment import ADA, CEMS, FOMA, CMixup, Compose, GaussianNoise, Identity, Mixup
 from regaug.dimension import linear_dimension, two_nn
 from regaug.samplers import (
@@ -9,6 +9,8 @@ from regaug.samplers import (
     RandomBatchSampler,
     WeightedBatchSampler,
 )
+from regaug.studies.auto import fit
+from regaug.studies.compare import compare
 
 __version__ = "0.1.0"
 
@@ -25,9 +27,14 @@ __all__ = [
     "NearestBatchSampler",
     "RandomBatchSampler",
     "WeightedBatchSampler",
+    "compare",
     "data",
+    "fit",
     "functional",
     "linear_dimension",
     "methods",
+    "metrics",
+    "models",
+    "training",
     "two_nn",
 ]

@@ -54,6 +54,12 @@ def test_facts_come_back_from_their_file(tmp_path):
     assert [file.name for file in path.parent.iterdir()] == [ABOUT]
 
 
+def test_how_the_data_were_given_is_kept_in_one_form():
+    given = {"source": "a.csv", "target": "price", "group": None, "drop": (), "other": 1}
+    facts = describe(make_split(20, 2), "", given=given)
+    assert facts.given == {"source": "a.csv", "target": ["price"]}
+
+
 def test_a_folder_without_facts_gives_none(tmp_path):
     assert read_facts(tmp_path) is None
 

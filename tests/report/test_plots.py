@@ -110,6 +110,7 @@ def test_small_studies_are_drawn(make_study, splits, methods, metric):
     assert {"splits", "learning-plain", "predicted-plain"} <= set(plots)
     side = "right" if metric == "r2" else "left"
     assert f"{side} is better" in plots["leaderboard"].svg
+    assert "()" not in plots["leaderboard"].svg
 
 
 def test_runs_that_failed_do_not_stop_the_drawing(make_study):

@@ -4,6 +4,7 @@ import json
 import re
 import time as clock
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -33,12 +34,21 @@ def compare(
     ] = None,
     trials: Annotated[int | None, typer.Option(help="Settings tried of every method [20].")] = None,
     splits: Annotated[int | None, typer.Option(help="Repeated splits of the data [10].")] = None,
+    search: Annotated[
+        str, typer.Option(help="random, or tpe, which learns from earlier settings.")
+    ] = "random",
     quick: Annotated[bool, typer.Option(help="Five methods, 8 settings, 5 splits.")] = False,
     max_minutes: Annotated[
         float | None, typer.Option(help="Start nothing new after so many minutes.")
     ] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same table.")] = 0,
     jobs: Annotated[int, typer.Option("-j", "--jobs", help="Worker processes.")] = 2,
+    executor: Annotated[
+        str, typer.Option(help="Who works: process, or ray (an extra).")
+    ] = "process",
+    ray_address: Annotated[
+        str | None, typer.Option(help="Where a Ray cluster listens; else Ray runs here.")
+    ] = None,
     out: Annotated[Path, typer.Option(help="Folder that keeps every finished run.")] = Path("runs"),
     as_json: AsJSON = False,
 ) -> None:
@@ -61,6 +71,7 @@ def compare(
             metric=metric,  # type: ignore[arg-type]
             seed=seed,
             quick=quick,
+            search=search,  # type: ignore[arg-type]
         )
         folder = out / re.sub(r"[^\w.-]+", "-", data.info.name)
         store = Store(folder, plan.configuration)
@@ -68,7 +79,15 @@ def compare(
         start = clock.perf_counter()
         done = Counter(stored.run["method"] for stored in store.results().values())
         with Live(plan, done) as live:
-            run_plan(plan, store, jobs=jobs, max_minutes=max_minutes, watch=live.update)
+            run_plan(
+                plan,
+                store,
+                jobs=jobs,
+                executor=executor,  # type: ignore[arg-type]
+                ray_address=ray_address,
+                max_minutes=max_minutes,
+                watch=live.update,
+            )
         study = Study.read(plan.configuration, list(store.results().values()))
         found.append((folder, study))
         if not as_json:
@@ -80,7 +99,9 @@ def compare(
 
 
 def _announce(plan: Any, summary: str, store: Store, jobs: int) -> None:
-    left = [run for run in plan.runs if run.key not in store.done()]
+    # Not by key: the plan of a search that learns does not know all settings yet.
+    done = {_place(stored.run) for stored in store.results().values()}
+    left = [run for run in plan.runs if _place(run.describe()) not in done]
     typer.echo(summary, err=True)
     for note in plan.notes:
         typer.echo(note, err=True)
@@ -90,6 +111,10 @@ def _announce(plan: Any, summary: str, store: Store, jobs: int) -> None:
     before = f", {already:,} of them done" if already else ""
     time_left = say_time(estimate_seconds(plan, left) / jobs)
     typer.echo(f"{len(plan.runs):,} runs{before}; this takes about {time_left}.", err=True)
+
+
+def _place(run: Mapping[str, Any]) -> tuple[str, int | None, int]:
+    return run["method"], run.get("trial"), run["split"]
 
 
 def _show(study: Study) -> None:

@@ -22,7 +22,10 @@ from regaug.exceptions import DataError
 MISSING_SHARE = 0.01  # from this share of training rows on, a gap has a column of its own
 READABLE_SHARE = 0.95  # text of which this share are numbers (or dates) is numbers (or dates)
 RARE_SHARE, RARE_ROWS, MAX_LEVELS = 0.01, 5, 50
+OTHER = "(other)"  # what decoding writes for the pooled levels
 UNIQUE_SHARE = 0.9  # text with more levels than this share of its rows tells the rows apart
+FAR = 4e6  # days from 1970 to beyond the years -9999 and 9999
+_DAY = 86_400e6  # microseconds
 
 
 @dataclass(frozen=True)
@@ -48,12 +51,25 @@ class Number:
         if self.indicator:
             out[1] = gaps
 
+    def decode(self, values: Floats) -> NDArray[Any]:
+        """Return the column whose features, a row each, are ``values``; NaN is a gap."""
+        return np.where(_gaps(self, values), np.nan, _shortest(values[0]))
+
 
 @dataclass(frozen=True)
 class Boolean(Number):
     """True and false, as 1 and 0."""
 
     kind: ClassVar[str] = "boolean"
+
+    def decode(self, values: Floats) -> NDArray[Any]:
+        """Return the column whose features, a row each, are ``values``; None is a gap."""
+        flags, gaps = values[0] > 0.5, _gaps(self, values)
+        if not gaps.any():
+            return flags
+        column = flags.astype(object)
+        column[gaps] = None
+        return column
 
 
 @dataclass(frozen=True)
@@ -92,6 +108,15 @@ class Date:
         if self.indicator:
             out[-1] = gaps
 
+    def decode(self, values: Floats) -> NDArray[Any]:
+        """Return the column whose features, a row each, are ``values``; NaT is a gap.
+
+        The days say it all; the time of year and of day follow from them.
+        """
+        days = np.clip(values[0] + self.mean, -FAR, FAR)
+        dates = np.round(days * _DAY).astype(np.int64).astype("datetime64[us]")
+        return np.where(_gaps(self, values), np.datetime64("NaT", "us"), dates)
+
 
 @dataclass(frozen=True)
 class Category:
@@ -110,7 +135,7 @@ class Category:
     @property
     def features(self) -> tuple[str, ...]:
         """Names of the columns it is encoded to."""
-        more = ["(other)"] * self.other + ["(missing)"] * self.missing
+        more = [OTHER] * self.other + ["(missing)"] * self.missing
         return tuple(f"{self.name}={level}" for level in (*self.levels, *more))
 
     def encode(self, series: Any, out: NDArray[np.float32]) -> None:
@@ -127,6 +152,17 @@ class Category:
         out[:] = 0.0
         out[feature[rows], rows] = 1.0
 
+    def decode(self, values: Floats) -> NDArray[Any]:
+        """Return the column whose features, a row each, are ``values``; None is a gap.
+
+        The level is the one with the largest value. A row whose values sum to less than one half
+        is nearer to having no level than to having one.
+        """
+        more = [OTHER] * self.other + [None] * self.missing
+        texts = np.array([*self.levels, *more, None], dtype=object)
+        place = np.where(values.sum(axis=0) < 0.5, -1, values.argmax(axis=0))
+        return texts[place]
+
 
 Column = Number | Date | Category
 
@@ -135,6 +171,18 @@ def _of_year(days: Floats) -> Floats:
     """Return how much of its year has passed at each day, from 0 to 1."""
     first = np.floor(days).astype("datetime64[D]").astype("datetime64[Y]").astype("datetime64[D]")
     return (days - first.astype(np.int64)) / 365.25
+
+
+def _gaps(column: Number | Date, values: Floats) -> NDArray[np.bool_]:
+    """Return where the features of a column say that its value is missing."""
+    if column.indicator:
+        return np.asarray(values[-1] > 0.5)
+    return np.zeros(values.shape[1], dtype=bool)
+
+
+def _shortest(values: Floats) -> Floats:
+    """Return the shortest decimal numbers that are these in float32: 50.1 again, not 50.0999985."""
+    return values.astype(np.float32).astype("U").astype(np.float64)
 
 
 def _check_readable(name: str, read: Values, what: str) -> Values:

@@ -148,7 +148,7 @@ def describe(
         k=k,
         share=min(1.0, float(values[:k].sum()) / total) if total > 0 else 0.0,
         two_nn=_fit_two_nn(points),
-        given=dict(given or {}),
+        given=_read_given(given or {}),
     )
 
 
@@ -229,10 +229,14 @@ def _read_fit(values: Mapping[str, Any]) -> TwoNNFit:
 
 
 def _read_given(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the known entries: texts, and lists of texts."""
-    lists = {name: [str(v) for v in values.get(name) or ()] for name in ("target", "drop")}
-    texts = {name: str(values[name]) for name in ("source", "group", "time") if values.get(name)}
-    return {**texts, **{name: value for name, value in lists.items() if value}}
+    """Return the known entries that are not empty: texts, and lists of texts."""
+    given: dict[str, Any] = {
+        name: str(values[name]) for name in ("source", "group", "time") if values.get(name)
+    }
+    for name in ("target", "drop"):
+        if value := values.get(name):
+            given[name] = [value] if isinstance(value, str) else [str(item) for item in value]
+    return given
 
 
 def _numbers(values: Sequence[Any]) -> tuple[float, ...]:

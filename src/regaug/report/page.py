@@ -182,6 +182,7 @@ def _how(study: Study, facts: Facts | None) -> list[tuple[str, str]]:
     kind = "independent draws" if comparison.independent else "repeated splits of the same rows"
     correction = "" if comparison.independent else ", widened for the rows that splits share"
     hidden = ", ".join(str(width) for width in configuration["hidden"])
+    time = words.seconds(median(seconds))
     logs = [bool(run.run.get("log")) for row in nets for run in study.chosen[row.name]]
     log = f"; {sum(logs)} of the {len(logs)} chosen runs fit the target's logarithm"
     return [
@@ -193,10 +194,7 @@ def _how(study: Study, facts: Facts | None) -> list[tuple[str, str]]:
             "each split chooses by its own validation error, and only that run's test error counts"
             + (log if any(logs) else ""),
         ),
-        (
-            "Runs",
-            f"{runs:,} trainings; the chosen ones took {words.seconds(median(seconds))} each (median)",
-        ),
+        ("Runs", f"{runs:,} trainings; the chosen ones took {time} each (median)"),
         (
             "Net",
             f"fully connected, hidden layers {hidden}; at most {configuration['epochs']} epochs, "

@@ -32,8 +32,7 @@ def draw_leaderboard(study: Study) -> Plot | None:
     for place, row in enumerate(rows):
         body.append(_forest_row(study, row, axis, TOP + ROW * (place + 0.5)))
     said = "; ".join(
-        f"{row.name} {change(row.change, comparison)} "
-        f"({between(row.change_low, row.change_high, comparison)})"
+        f"{row.name} {change(row.change, comparison)} {_interval(row, comparison)}".strip()
         for row in rows
         if row.change is not None
     )
@@ -60,18 +59,21 @@ def _forest_row(study: Study, row: Row, axis: Axis, y: float) -> str:
         if row.change_high >= axis.low and row.change_low <= axis.high:
             kind = "line" if tone == "muted" else f"{tone}-line"
             parts.append(drawing.line(ends[0], y, ends[1], y, kind))
-    if axis.holds(row.change):
-        kind = "hollow" if tone == "muted" else f"{tone}-dot"
-        shape = "square" if row.is_naive else "circle"
-        parts.append(drawing.mark(axis(row.change), y, kind, shape=shape))
-    else:
-        kind = "dot" if tone == "muted" else f"{tone}-dot"
+    shape = "square" if row.is_naive else "circle"
+    kind = "hollow" if tone == "muted" else f"{tone}-dot"
+    if not axis.holds(row.change):
         shape = "right" if row.change > 0 else "left"
-        parts.append(drawing.mark(axis(row.change), y, kind, shape=shape))
+        kind = "dot" if tone == "muted" else kind
+    parts.append(drawing.mark(axis(row.change), y, kind, shape=shape))
     words = change(row.change, study.comparison)
     weight = "small" if tone == "muted" else f"small {tone}"
     parts.append(drawing.text(WIDTH, y + 4, words, style=weight, anchor="end"))
     return "".join(parts)
+
+
+def _interval(row: Row, comparison: Comparison) -> str:
+    span = between(row.change_low, row.change_high, comparison)
+    return f"({span})" if span else ""
 
 
 def _change_axis(rows: Sequence[Row]) -> Axis:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from regaug import methods
 from regaug.data.base import Data
 from regaug.ensemble import Ensemble, calibration_rows, fit_ensemble, leave_out
+from regaug.ensemble.rows import check_table, read_targets
 from regaug.studies.compare import compare
 from regaug.studies.executors import Outcome
 from regaug.studies.study import Study
@@ -57,11 +58,13 @@ def fit_recommended(
     """Fit an ensemble with the method and the settings that a study recommends."""
     method = study.verdict.recommended
     chosen = study.settings[method]
+    # The study has not seen the rows to calibrate on; their targets may have no logarithm.
+    is_positive = bool((read_targets(check_table(data)) > 0).all())
     return fit_ensemble(
         data,
         method=method,
         settings=Settings(**chosen["settings"]),
-        log=chosen["log"],
+        log=chosen["log"] and is_positive,
         members=members,
         seed=seed,
         progress=progress,

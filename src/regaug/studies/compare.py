@@ -8,6 +8,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,16 +19,19 @@ from regaug import _random
 from regaug import methods as method_table
 from regaug._checks import check_choice, check_integer, check_range
 from regaug.data.base import Data, Split
+from regaug.data.scaling import StandardisedSplit
 from regaug.exceptions import ArgumentError, ArgumentTypeError
 from regaug.studies.executors import Outcome, run_here, run_in_processes
 from regaug.studies.search import draw_trials
 from regaug.studies.store import Store
 from regaug.studies.study import Study
+from regaug.studies.tpe import plan_rounds
 from regaug.studies.work import PlannedRun, Task, Worker, make_tasks, plan_runs, thin
 from regaug.training.naive import naive_names
 from regaug.training.settings import Metric
 
 Executor = Literal["process", "ray"]
+Search = Literal["random", "tpe"]
 
 BASELINE = "erm"
 QUICK_METHODS = ("erm", "mixup", "c-mixup", "ada", "foma-rho")
@@ -49,7 +53,7 @@ class Plan:
     Attributes:
         configuration: What makes the study what it is, as plain values.
         splits: Its splits, in the target's own units.
-        runs: Its runs.
+        runs: Its runs. A search by ``tpe`` decides on the settings after its first round later.
         notes: What a reader should know, in sentences.
     """
 
@@ -69,9 +73,10 @@ def make_plan(
     seed: int = 0,
     quick: bool = False,
     independent: bool = False,
+    search: Search = "random",
 ) -> Plan:
     """Decide everything that a study will do; see :func:`compare` for the arguments."""
-    names = tuple(methods or (QUICK_METHODS if quick else method_table.names()))
+    names = tuple(dict.fromkeys(methods or (QUICK_METHODS if quick else method_table.names())))
     for name in names:
         method_table.get(name)
     if BASELINE not in names:
@@ -79,11 +84,13 @@ def make_plan(
     trials = check_integer("trials", trials if trials is not None else (8 if quick else 20), 1)
     count = check_integer("splits", splits if splits is not None else (5 if quick else 10), 1)
     check_choice("metric", metric, ("rmse", "mae", "mape", "r2", "pearson"))
+    check_choice("search", search, ("random", "tpe"))
     check_integer("seed", seed, 0)
     parts, notes = _make_splits(data, count, seed)
     may_log = _is_skewed(parts)
     if may_log:
-        notes.append("The target is positive and skewed: half the settings fit its logarithm.")
+        share = "half" if search == "random" else "some of"
+        notes.append(f"The target is positive and skewed: {share} the settings fit its logarithm.")
     own = {
         name: draw_trials(
             name,
@@ -105,6 +112,7 @@ def make_plan(
         "baseline": BASELINE,
         "trials": trials,
         "splits": len(parts),
+        "search": search,
         "metric": metric,
         "seed": seed,
         "epochs": EPOCHS,
@@ -128,7 +136,10 @@ def compare(
     seed: int = 0,
     quick: bool = False,
     independent: bool = False,
+    search: Search = "random",
     jobs: int = 1,
+    executor: Executor = "process",
+    ray_address: str | None = None,
     max_minutes: float | None = None,
     out: str | Path | None = None,
     watch: Callable[[Outcome], None] | None = None,
@@ -148,7 +159,12 @@ def compare(
         seed: Decides splits, settings and runs: the same seed gives the same table.
         quick: Fewer methods, settings and splits.
         independent: The splits have no rows in common, as draws of a simulation do.
+        search: ``"random"`` draws all settings before anything runs; ``"tpe"`` learns, in rounds of
+            five settings, from the validation errors of a method's earlier ones on all splits.
         jobs: Worker processes; 1 works in this one. The result does not depend on it.
+        executor: ``"process"``, or ``"ray"`` for workers on Ray, which is an extra. The result does
+            not depend on it either.
+        ray_address: Where a Ray cluster listens; None starts Ray on this machine.
         max_minutes: Start nothing new after so many minutes, and report on what is finished.
         out: A folder that keeps every finished run; the same call continues there. None forgets.
         watch: Called with what every finished piece of work has made.
@@ -156,9 +172,6 @@ def compare(
     Returns:
         The study; ``print(study.verdict.text)`` says what it means.
     """
-    check_integer("jobs", jobs, 1)
-    if max_minutes is not None:
-        check_range("max_minutes", max_minutes, 0.0, open_low=True)
     plan = make_plan(
         data,
         methods=methods,
@@ -168,10 +181,19 @@ def compare(
         seed=seed,
         quick=quick,
         independent=independent,
+        search=search,
     )
     with _folder(out) as folder:
         store = Store(folder, plan.configuration)
-        run_plan(plan, store, jobs=jobs, max_minutes=max_minutes, watch=watch)
+        run_plan(
+            plan,
+            store,
+            jobs=jobs,
+            executor=executor,
+            ray_address=ray_address,
+            max_minutes=max_minutes,
+            watch=watch,
+        )
         return Study.read(plan.configuration, list(store.results().values()))
 
 
@@ -191,14 +213,16 @@ def run_plan(
     store: Store,
     *,
     jobs: int,
+    executor: Executor = "process",
+    ray_address: str | None = None,
     max_minutes: float | None = None,
     watch: Callable[[Outcome], None] | None = None,
 ) -> None:
     """Do the runs of a plan that a store does not have yet, and put them there."""
+    _check_work(jobs, executor, ray_address, max_minutes)
     worker = Worker(plan.splits, plan.configuration["hidden"])
-    tasks = make_tasks(plan.runs)
     end = None if max_minutes is None else time.monotonic() + 60 * max_minutes
-    with _stoppable() as stopped:
+    with _stoppable() as stopped, _workers(executor, jobs, ray_address) as execute:
 
         def is_over() -> bool:
             return stopped.is_set() or (end is not None and time.monotonic() > end)
@@ -206,15 +230,46 @@ def run_plan(
         def is_done(task: Task) -> bool:
             return {run.key for run in task} <= store.done()
 
-        if jobs == 1:
-            outcomes = run_here(worker, tasks, is_done=is_done, is_over=is_over)
-        else:
-            outcomes = run_in_processes(worker, tasks, jobs=jobs, is_done=is_done, is_over=is_over)
-        for outcome in outcomes:
-            for key, run, result in outcome:
-                store.add(key, run, result)
-            if watch is not None:
-                watch(outcome)
+        for runs in _rounds(plan, store):
+            tasks = make_tasks(runs)
+            for outcome in execute(worker, tasks, is_done=is_done, is_over=is_over):
+                for key, run, result in outcome:
+                    store.add(key, run, result)
+                if watch is not None:
+                    watch(outcome)
+            if is_over():  # perhaps in the middle of a round
+                return
+
+
+def _check_work(
+    jobs: int, executor: Executor, ray_address: str | None, max_minutes: float | None
+) -> None:
+    check_integer("jobs", jobs, 1)
+    check_choice("executor", executor, ("process", "ray"))
+    if ray_address is not None and executor != "ray":
+        raise ArgumentError(f'`ray_address` needs executor="ray", got {executor!r}.')
+    if max_minutes is not None:
+        check_range("max_minutes", max_minutes, 0.0, open_low=True)
+
+
+def _rounds(plan: Plan, store: Store) -> Iterator[Sequence[PlannedRun]]:
+    if plan.configuration["search"] == "random":
+        return iter([plan.runs])
+    return plan_rounds(plan.runs, store.results, seed=plan.configuration["seed"])
+
+
+@contextmanager
+def _workers(
+    executor: Executor, jobs: int, ray_address: str | None
+) -> Iterator[Callable[..., Iterator[Outcome]]]:
+    """Give the function that does tasks, and keep alive for a while what it needs."""
+    if executor == "ray":
+        from regaug.studies.ray_executor import run_on_ray, running_ray
+
+        with running_ray(jobs=jobs, address=ray_address):
+            yield partial(run_on_ray, jobs=jobs)
+    else:
+        yield run_here if jobs == 1 else partial(run_in_processes, jobs=jobs)
 
 
 @contextmanager
@@ -252,11 +307,16 @@ def _make_splits(
 ) -> tuple[list[Split], list[str]]:
     notes: list[str] = []
     if not isinstance(data, Data):
-        parts = list(data)
+        parts = list(data) if isinstance(data, Sequence) else []
         if not parts or not all(isinstance(split, Split) for split in parts):
             raise ArgumentTypeError(
                 "`data` must be a table (regaug.data.read_table, regaug.data.load) or a list of "
                 f"splits, got {type(data).__name__}."
+            )
+        if any(isinstance(split, StandardisedSplit) for split in parts):
+            raise ArgumentError(
+                "`data` must be splits in the target's own units, got standardised ones. A study "
+                "scales them itself: give data.split(seed)."
             )
     else:
         if data.info.task != "table":

@@ -1,8 +1,10 @@
 """Who does the work of a study: processes on this machine, or a Ray cluster."""
 
 import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from contextlib import contextmanager
 from multiprocessing import get_context
 from typing import Any
 
@@ -65,7 +67,8 @@ def run_in_processes(
                     task = next((task for task in waiting if not is_done(task)), None)
                     if task is None:
                         break
-                    running.add(pool.submit(_do, task))
+                    with _ignoring_interrupts():
+                        running.add(pool.submit(_do, task))
                 if not running:
                     return
                 finished, running = wait(running, return_when=FIRST_COMPLETED)
@@ -76,12 +79,27 @@ def run_in_processes(
             raise
 
 
+@contextmanager
+def _ignoring_interrupts() -> Iterator[None]:
+    """Ignore Ctrl-C for a moment: a process that is started then ignores it from its beginning.
+
+    Ctrl-C reaches all processes of a terminal; the one that was started by hand decides what to do.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def _start(worker: Worker) -> None:
     global _worker
     _worker = worker
     torch.set_num_threads(1)
-    # Ctrl-C reaches all processes of a terminal; the one that was started decides what to do.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # where processes do not inherit it
 
 
 def _do(task: Task) -> Outcome:

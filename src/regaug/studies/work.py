@@ -158,7 +158,7 @@ def thin(split: Split, most: int, *, seed: int) -> Split:
         return split
     rng = _random.numpy_generator(seed, total)
     train, validation, test = (
-        _select(part, np.sort(rng.permutation(len(part))[: len(part) * most // total]))
+        _select(part, np.sort(rng.permutation(len(part))[: max(1, len(part) * most // total)]))
         for part in parts
     )
     return Split(train, validation, test)

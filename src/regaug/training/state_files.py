@@ -70,10 +70,10 @@ def write_state(folder: Path, state: Mapping[str, Any], *, name: str = "state") 
     data = _safetensors(packer.tensors)
     files = {f"{name}.safetensors": data, f"{name}.json": _document(tree, data)}
     try:
-        _write_folder(Path(folder), files)
+        _write_folder(Path(folder), files, _kind(name))
     except OSError as error:
         raise CheckpointError(
-            f"Could not write the checkpoint {folder}: {error.strerror or error}. "
+            f"Could not write the {_kind(name)} {folder}: {error.strerror or error}. "
             f"{HINTS.get(error.errno or 0, 'Run the same command again when that is solved.')}"
         ) from error
 
@@ -93,7 +93,7 @@ def read_state(folder: Path, *, name: str = "state") -> dict[str, Any]:
 
     folder = Path(folder)
     if not os.path.isdir(folder):
-        folder = _previous_or_error(folder)
+        folder = _previous_or_error(folder, name)
     text_file, data_file = folder / f"{name}.json", folder / f"{name}.safetensors"
     document = _read_document(text_file)
     data = _read_bytes(data_file)
@@ -258,12 +258,13 @@ def _read_document(file: Path) -> dict[str, Any]:
     return dict(document)
 
 
-def _previous_or_error(folder: Path) -> Path:
+def _previous_or_error(folder: Path, name: str) -> Path:
     previous = _previous(folder)
     if os.path.isdir(previous):  # a write was killed between its two renames
         return previous
     raise CheckpointError(
-        f"There is no checkpoint {folder}, or it may not be opened. Check the name, or start again."
+        f"There is no {_kind(name)} {folder}, or it may not be opened. Check the name, or start "
+        "again."
     )
 
 
@@ -275,14 +276,23 @@ def _read_bytes(file: Path) -> bytes:
 
 
 def _unusable(file: Path, reason: str) -> CheckpointError:
-    return CheckpointError(
-        f"Cannot use the checkpoint {file}: {reason}. Delete the folder {file.parent} to continue "
-        "from an earlier checkpoint, or from the start if there is none."
-    )
+    kind = _kind(file.stem)
+    way_out = "Make it again."
+    if kind == "checkpoint":
+        way_out = (
+            f"Delete the folder {file.parent} to continue from an earlier checkpoint, or from the "
+            "start if there is none."
+        )
+    return CheckpointError(f"Cannot use the {kind} {file}: {reason}. {way_out}")
 
 
-def _write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
-    _check_replaceable(folder, files)
+def _kind(name: str) -> str:
+    """Return what a user calls the files of this name."""
+    return "checkpoint" if name == "state" else name
+
+
+def _write_folder(folder: Path, files: Mapping[str, bytes], kind: str) -> None:
+    _check_replaceable(folder, files, kind)
     folder.parent.mkdir(parents=True, exist_ok=True)
     temporary = _temporary(folder)
     shutil.rmtree(temporary, ignore_errors=True)  # of a killed process with the same number
@@ -318,14 +328,14 @@ def _put_in_place(temporary: Path, folder: Path) -> None:
         raise
 
 
-def _check_replaceable(folder: Path, files: Mapping[str, bytes]) -> None:
+def _check_replaceable(folder: Path, files: Mapping[str, bytes], kind: str) -> None:
     """Refuse a folder with anything else in it: it would be lost."""
     if not folder.exists():
         return
     others = sorted(set(os.listdir(folder)) - files.keys())
     if others:
         raise CheckpointError(
-            f"Could not write the checkpoint {folder}: the folder holds something else "
+            f"Could not write the {kind} {folder}: the folder holds something else "
             f"({others[0]}). Choose a folder of its own."
         )
 

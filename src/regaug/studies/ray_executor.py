@@ -1,0 +1,142 @@
+"""The work of a study on Ray: on this machine, or on a cluster."""
+
+import logging
+import os
+import signal
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any
+
+import torch
+
+from regaug.exceptions import MissingExtraError, RegaugError
+from regaug.studies.executors import Outcome
+from regaug.studies.work import Task, Worker
+
+# How often a task starts again whose process was killed: it may be the task that kills it.
+_RETRIES = 3
+
+
+@contextmanager
+def running_ray(*, jobs: int, address: str | None = None) -> Iterator[None]:
+    """Have Ray for a while: the one this process is connected to, or one that ends afterwards.
+
+    Args:
+        jobs: CPUs of a Ray that is started on this machine.
+        address: Where a cluster listens, such as ``"auto"`` or ``"10.0.0.1:6379"``; None starts Ray
+            on this machine.
+    """
+    ray = _ray()
+    if ray.is_initialized():
+        yield
+        return
+    here = {"num_cpus": jobs, "include_dashboard": False} if address is None else {}
+    with _same_sigterm():
+        try:
+            ray.init(
+                address=address or "local", log_to_driver=False, logging_level=logging.ERROR, **here
+            )
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            where = "on this machine" if address is None else f"at {address}"
+            raise RegaugError(f"Could not use Ray {where}: {error}") from error
+        try:
+            yield
+        finally:
+            ray.shutdown()
+
+
+def run_on_ray(
+    worker: Worker,
+    tasks: Sequence[Task],
+    *,
+    jobs: int,
+    is_done: Callable[[Task], bool],
+    is_over: Callable[[], bool],
+) -> Iterator[Outcome]:
+    """Do tasks on Ray, inside of :func:`running_ray`; see ``executors.run_in_processes``.
+
+    A task has one CPU and one thread, wherever it runs. If its process is killed it starts again.
+    Results come back to this process; no other one writes anything.
+
+    Args:
+        worker: Does a task; every process of Ray fetches it once.
+        tasks: What is to be done, in this order.
+        jobs: Tasks that run at the same time, at most.
+        is_done: Asked before a task starts: whether somebody else has done it.
+        is_over: Asked before a task starts: whether to start no more.
+    """
+    ray = _ray()
+    do = ray.remote(num_cpus=1, max_retries=_RETRIES)(_do)
+    place = ray.put(worker)
+    waiting = iter(tasks)
+    running: list[Any] = []
+    try:
+        while True:
+            while len(running) < jobs and not is_over():
+                task = next((task for task in waiting if not is_done(task)), None)
+                if task is None:
+                    break
+                running.append(do.remote([place], task))
+            if not running:
+                return
+            finished, running = ray.wait(running)
+            for reference in finished:
+                yield _get(ray, reference)
+    finally:  # not empty after an error or an interruption
+        for reference in running:
+            ray.cancel(reference, force=True)
+
+
+def _get(ray: Any, reference: Any) -> Outcome:
+    try:
+        return list(ray.get(reference))
+    except ray.exceptions.RayTaskError as error:
+        raise error.cause from error  # what the same task raises without Ray
+    except ray.exceptions.RayError as error:
+        raise RegaugError(
+            f"A task was lost on Ray, after {_RETRIES} attempts more: {error} "
+            "Run the same command again to continue."
+        ) from error
+
+
+def _do(places: list[Any], task: Task) -> Outcome:
+    # In a list, because Ray would fetch a bare argument again for every task.
+    return _fetch(places[0]).do(task)
+
+
+@lru_cache(maxsize=1)
+def _fetch(place: Any) -> Worker:
+    """Return the worker of this process."""
+    torch.set_num_threads(1)
+    with warnings.catch_warnings():
+        # The rows are in memory that processes share and may only read, which is all they do.
+        warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
+        worker: Worker = _ray().get(place)
+    return worker
+
+
+@contextmanager
+def _same_sigterm() -> Iterator[None]:
+    """Leave SIGTERM as it was; starting Ray changes it."""
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, before)
+
+
+def _ray() -> Any:
+    # Read at the import. Nothing is reported to anybody.
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    # Tells Ray that its announcement of a change, which does not concern CPUs, has been read.
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    try:
+        import ray
+    except ImportError:
+        message = 'Running on Ray needs an extra: pip install "regaug[ray]".'
+        raise MissingExtraError(message) from None
+    return ray
