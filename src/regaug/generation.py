@@ -1,6 +1,7 @@
 """New rows for a table, made by a method, in the table's own units and column names."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import count, islice
 from typing import Any
 
 import numpy as np
@@ -10,19 +11,19 @@ from torch import Tensor
 
 from regaug import _random, methods
 from regaug._checks import check_integer
-from regaug.augment import Identity
+from regaug.augment import Augmentation, Identity
 from regaug.data.arrays import ArrayData
 from regaug.data.base import Data
-from regaug.data.columns import OTHER, Boolean, Category, Column, Date
+from regaug.data.columns import Number
 from regaug.data.encoding import Encoder
+from regaug.data.restoring import restore
 from regaug.data.scaling import Scaler
 from regaug.data.table import Table
-from regaug.data.values import read_dates, read_levels, read_numbers
+from regaug.data.values import read_levels, read_numbers
 from regaug.exceptions import ArgumentError, ArgumentTypeError
+from regaug.samplers import BatchSampler
 
 BATCH_SIZE = 32
-_LARGEST_WHOLE = 2**53  # beyond, a float does not tell whole numbers apart
-_UNITS = ("D", "h", "min", "s")
 
 
 def generate(
@@ -32,15 +33,16 @@ def generate(
     rows: int,
     seed: int = 0,
     settings: Mapping[str, Any] | None = None,
+    append: bool = False,
 ) -> Any:
     """Make new rows of a table with a method, in the table's own units and column names.
 
     All rows are encoded and standardised, batches of them are drawn and augmented as in training,
     every batch at full strength, and what comes out is decoded: of a category the level that is
     nearest; whole numbers where the column has only such; dates in steps of whole days, hours,
-    minutes or seconds, as in the table. A value that is rare is one of the table's rare values,
-    drawn by the seed. A value is missing where it mostly comes from rows in which it is missing. No
-    number and no date leaves the range that it has in the table.
+    minutes or seconds, as in the table. For levels that are too rare to be told apart one of them
+    is drawn. A value is missing where it mostly comes from rows in which it is missing. No number
+    and no date leaves the range that it has in the table.
 
     The rows are for training only. They are made from the rows of the table, targets included: an
     error that is measured on them, or on rows that they were made from, says nothing about new
@@ -54,11 +56,12 @@ def generate(
         seed: The same seed gives the same rows.
         settings: Settings of the method that differ from its defaults. Those that say when to act
             in training (``p``, ``anneal``, ``append``) have no effect.
+        append: Return the table's own rows, those with a target, followed by the new ones.
 
     Returns:
         A pandas frame with the inputs and targets of the table, in its order and of its types. What
         is no input is left out: groups, times, dropped columns, and those that tell rows apart.
-        Constant columns stay.
+        Columns that are constant or empty stay so.
 
     Example:
         >>> import pandas as pd
@@ -70,25 +73,85 @@ def generate(
         >>> new.shape, sorted(new["city"].unique()), bool(new["size"].between(50, 79).all())
         ((100, 3), ['Oslo', 'Rome'], True)
     """
-    table = _as_table(data)
-    rows, seed = check_integer("rows", rows, 1), check_integer("seed", seed, 0)
-    frame = table.frame
+    table, rows = _as_table(data), check_integer("rows", rows, 1)
+    frame, rng = table.frame, _random.numpy_generator(check_integer("seed", seed, 0), 0, 0, 6)
     encoder = Encoder.fit(frame[list(table.inputs)])
     x = torch.from_numpy(encoder.transform(frame)).double()
-    y = torch.from_numpy(
-        np.column_stack([read_numbers(frame[target]).values for target in table.targets])
-    )
-    new_x, new_y = _augment(x, y, method, settings or {}, rows, seed)
-    decoded = encoder.decode(new_x.numpy())
-    columns = {
-        column.name: _restore(column, decoded[column.name], frame[column.name], seed)
-        for column in encoder.columns
+    y = np.column_stack([read_numbers(frame[target]).values for target in table.targets])
+    new_x, new_y = _augment(x, torch.from_numpy(y), method, settings or {}, rows, seed)
+    targets = Encoder(tuple(Number(name, 0.0, indicator=False) for name in table.targets))
+    new = {
+        column.name: restore(column, values[column.name], frame[column.name], rng)
+        for known, values in ((encoder, encoder.decode(new_x)), (targets, targets.decode(new_y)))
+        for column in known.columns
     }
-    for place, target in enumerate(table.targets):
-        columns[target] = _restore_numbers(new_y[:, place].numpy(), frame[target])
-    for name in set(table.inputs).difference(columns):
-        texts = read_levels(frame[name])[1]
+    for name in set(table.inputs).difference(new):
+        codes, texts = read_levels(frame[name])
         if len(texts) < 2:  # constant, or without any value
-            columns[name] = np.repeat(frame[name].dropna().to_numpy()[:1], rows)
-            
-    return _frame(columns, frame)
+            new[name] = frame[name].take(np.repeat(codes.argmax(), rows))
+    return _in_order(new, frame, append)
+
+
+def _as_table(data: Data) -> Table:
+    import pandas as pd
+
+    if isinstance(data, Table):
+        return data
+    if not isinstance(data, ArrayData) or data.x.ndim != 2:
+        raise ArgumentTypeError(
+            "`data` must be a table: regaug.data.read_table(...), or a named data set of that "
+            f"kind, got {type(data).__name__}."
+        )
+    inputs = [f"x{place}" for place in range(1, data.x.shape[1] + 1)]
+    several = data.y.shape[1] > 1
+    targets = [f"target_{i}" for i in range(1, data.y.shape[1] + 1)] if several else ["target"]
+    frame = pd.DataFrame(np.hstack([data.x, data.y]), columns=[*inputs, *targets])
+    return Table(frame, targets=targets, name=data.info.name)
+
+
+def _augment(
+    x: Tensor, y: Tensor, method: str, changes: Mapping[str, Any], rows: int, seed: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Standardise, draw and augment batches until there are enough rows, and scale them back."""
+    chosen = methods.get(method)
+    settings = {**chosen.settings(**changes), "p": 1.0, "anneal": None, "append": False}
+    augmentation = chosen.make_augmentation(settings, seed=seed)
+    _check_usable(method, augmentation, settings["place"])
+    x_scaler, y_scaler = Scaler.fit(x), Scaler.fit(y)
+    x, y = x_scaler.transform(x), y_scaler.transform(y)
+    augmentation.fit(x, y)
+    # Whole batches only: a batch of a row or two has no neighbourhood.
+    size = min(BATCH_SIZE, len(x))
+    sampler = chosen.make_sampler(y, size, settings, seed=seed, drop_last=True)
+    batches = islice(_endless(sampler), -(-rows // size))
+    made = [augmentation(x[batch], y[batch]) for batch in batches]
+    new_x, new_y = (torch.cat(parts)[:rows] for parts in zip(*made, strict=True))
+    return x_scaler.inverse(new_x).numpy(), y_scaler.inverse(new_y).numpy()
+
+
+def _check_usable(method: str, augmentation: Augmentation[Any], place: Any) -> None:
+    if isinstance(augmentation, Identity):
+        raise ArgumentError(
+            f"`method` must make new rows, got {method!r}, which is plain training. Choose "
+            "another, such as 'mixup' or 'cems'."
+        )
+    if place != methods.INPUT:
+        raise ArgumentError(
+            f"`method` must act on inputs, got {method!r} at {place!r}: what it makes there are no "
+            "rows of a table. Choose another, such as 'mixup' or 'cems'."
+        )
+
+
+def _endless(sampler: BatchSampler) -> Iterator[list[int]]:
+    for epoch in count():
+        sampler.set_epoch(epoch)
+        yield from sampler
+
+
+def _in_order(columns: Mapping[str, Any], frame: Any, append: bool) -> Any:
+    """Return the columns as a frame, in the order of the table, below its rows if asked to."""
+    import pandas as pd
+
+    names = [name for name in frame.columns if name in columns]
+    new = pd.DataFrame({name: columns[name].reset_index(drop=True) for name in names})
+    return pd.concat([frame[names], new], ignore_index=True) if append else new

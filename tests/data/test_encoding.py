@@ -8,7 +8,13 @@ from hypothesis import strategies as st
 
 from regaug.data.columns import Boolean, Category, Date, Number
 from regaug.data.encoding import Encoder
-from regaug.exceptions import ArgumentTypeError, DataError, NotFittedError
+from regaug.exceptions import (
+    ArgumentError,
+    ArgumentTypeError,
+    DataError,
+    NonFiniteError,
+    NotFittedError,
+)
 
 
 def column(values, name="a", **options):
@@ -447,3 +453,109 @@ def test_any_column_gives_finite_numbers_and_survives_json(values):
     x = encoder.transform(frame)
     assert x.shape == (len(values), len(encoder.feature_names))
     assert np.isfinite(x).all()
+
+
+def test_decoding_is_the_way_back():
+    rng = np.random.default_rng(0)
+    n = 60
+    frame = pd.DataFrame(
+        {
+            "size": rng.uniform(30, 200, n).round(1),
+            "city": rng.choice(["Oslo", "Rome", "Łódź"], n),
+            "sold": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, n), "D"),
+            "garden": rng.random(n) < 0.4,
+        }
+    )
+    frame.loc[::7, ["size", "sold"]] = None
+    frame.loc[::9, "city"] = None
+    encoder = Encoder.fit(frame)
+    back = encoder.decode(encoder.transform(frame))
+    assert list(back.columns) == list(frame.columns)
+    pd.testing.assert_frame_equal(
+        back.drop(columns=["sold", "city"]), frame.drop(columns=["sold", "city"])
+    )
+    assert (
+        back["city"].where(back["city"].notna(), "").tolist() == frame["city"].fillna("").tolist()
+    )
+    assert (back["sold"].isna() == frame["sold"].isna()).all()
+    assert (back["sold"] - frame["sold"]).abs().max() < pd.Timedelta(1, "min")
+
+
+@given(
+    st.lists(st.floats(-1e6, 1e6, width=32), min_size=8, max_size=30),
+    st.lists(st.sampled_from(["a", "b", "c", None]), min_size=8, max_size=30),
+    st.lists(st.one_of(st.booleans(), st.none()), min_size=8, max_size=30),
+    st.lists(st.one_of(st.dates(), st.none()), min_size=8, max_size=30),
+)
+def test_what_was_decoded_is_encoded_to_the_same(numbers, texts, flags, dates):
+    n = min(len(numbers), len(texts), len(flags), len(dates))
+    frame = pd.DataFrame(
+        {
+            "number": numbers[:n],
+            "text": pd.Series(texts[:n], dtype=object),
+            "flag": pd.Series(flags[:n], dtype=object),
+            "date": pd.Series([None if d is None else d.isoformat() for d in dates[:n]]),
+            "spread": np.random.default_rng(0).normal(size=n),
+        }
+    )
+    encoder = Encoder.fit(frame)
+    x = encoder.transform(frame)
+    again = encoder.transform(encoder.decode(x))
+    names = list(encoder.feature_names)
+    exact = [i for i, name in enumerate(names) if not name.startswith("date ")]
+    np.testing.assert_array_equal(again[:, exact], x[:, exact])
+    # A day of float32 far from the mean may fall into the day, or the year, before.
+    days = [i for i, name in enumerate(names) if name == "date days"]
+    np.testing.assert_allclose(again[:, days], x[:, days], rtol=1e-6, atol=1e-3)
+
+
+def test_decoded_numbers_have_the_digits_they_had():
+    frame = column([0.1, 50.1, 1234.56, 1e-7, 3e30] * 5)
+    encoder = Encoder.fit(frame)
+    assert encoder.decode(encoder.transform(frame))["a"].tolist() == frame["a"].tolist()
+
+
+def test_the_largest_of_its_columns_is_the_level():
+    encoder = Encoder((Category("a", ("x", "y"), other=True, missing=True),))
+    rows = [[0.6, 0.2, 0.1, 0.1], [0.1, 0.3, 0.2, 0.2], [0.1, 0, 0.9, 0], [0, -0.4, 0.6, 0.8]]
+    back = encoder.decode(np.array(rows))["a"]
+    assert back.tolist()[:3] == ["x", "y", "(other)"]
+    assert back.isna().tolist() == [False, False, False, True]
+
+
+def test_hardly_any_level_is_a_gap():
+    encoder = Encoder((Category("a", ("x", "y"), other=False, missing=False),))
+    back = encoder.decode(np.array([[0.0, 0.0], [0.3, 0.1], [0.4, 0.3]]))["a"]
+    assert back.isna().tolist() == [True, True, False]
+    assert back[2] == "x"
+
+
+def test_an_indicator_above_one_half_is_a_gap():
+    encoder = Encoder(
+        (
+            Number("n", fill=1.0, indicator=True),
+            Boolean("b", fill=1.0, indicator=True),
+            Date("d", mean=0.0, fill=0.0, year=False, hour=False, indicator=True),
+        )
+    )
+    back = encoder.decode(np.array([[2.0, 0.4, 0.7, 0.4, 1.5, 0.4], [2.0, 0.6] * 3]))
+    assert back["n"].tolist()[0] == 2.0
+    assert back["b"].tolist() == [True, None]
+    assert back["d"].tolist()[0] == pd.Timestamp("1970-01-02 12:00")
+    assert back.isna().to_numpy().tolist() == [[False] * 3, [True] * 3]
+
+
+def test_decoding_a_date_beyond_all_years_stays_a_date():
+    encoder = Encoder((Date("d", mean=0.0, fill=0.0, year=False, hour=False, indicator=False),))
+    assert encoder.decode(np.array([[1e30], [-1e30]]))["d"].notna().all()
+
+
+def test_decoding_checks_what_it_is_given():
+    encoder = Encoder((Number("n", fill=1.0, indicator=True),))
+    with pytest.raises(ArgumentError, match=r"`x` must be \(n, 2\), got shape \(3, 1\)"):
+        encoder.decode(np.zeros((3, 1)))
+    with pytest.raises(NonFiniteError, match="`x` must be finite"):
+        encoder.decode(np.array([[np.nan, 0.0]]))
+    with pytest.raises(NotFittedError):
+        Encoder().decode(np.zeros((3, 0)))
+    assert encoder.decode(np.zeros((0, 2))).shape == (0, 1)

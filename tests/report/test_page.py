@@ -1,5 +1,6 @@
 """The page: whole, valid, safe, and the same for the same study."""
 
+import math
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -118,6 +119,20 @@ def test_a_study_under_way_says_so(make_study):
     text = Reader(render(make_study(trials=5, finished=2))).text
     assert "not complete: 2 of 5 settings" in text
     assert "not complete" not in Reader(render(make_study())).text
+
+
+def test_a_study_in_which_every_net_failed_still_has_a_page(make_study):
+    def fail(run):
+        if "history" not in run.result:
+            return run
+        scores = {part: own | {"rmse": math.inf} for part, own in run.result["scores"].items()}
+        nothing = {"train": [], "test": [], "validation": [], "loss": []}
+        more = {"scores": scores, "history": nothing, "best_epoch": 0}
+        return replace(run, result=run.result | more)
+
+    text = " ".join(Reader(render(make_study(change=fail))).text.split())
+    assert "failed on 6 of 6 splits" in text
+    assert "gave no finite RMSE" in text
 
 
 def test_runs_on_the_log_scale_are_counted(make_study):

@@ -18,7 +18,7 @@ CONFIGURATION = {
     "test_share": 0.25,
     "independent": False,
 }
-# (validation, test) of every trial on every split; the best on test is never the best on validation.
+# (validation, test) of every trial on every split; no trial is the best on both.
 ERRORS = {
     "erm": [[(3.0, 1.0), (2.0, 5.0), (4.0, 0.5)], [(1.0, 7.0), (2.0, 6.0), (3.0, 0.1)]],
     "mixup": [[(9.0, 0.2), (8.0, 0.3), (7.0, 4.0)], [(5.0, 0.1), (4.0, 8.0), (6.0, 0.2)]],

@@ -20,7 +20,9 @@ from regaug.training.stacked import MOST_RUNS
 METHODS = ("erm", "c-mixup", "foma-rho")
 
 
-def make_runs(methods=METHODS, trials=7, splits=5, seed=0, epochs=3, naive=("mean",), may_log=False):
+def make_runs(
+    methods=METHODS, trials=7, splits=5, seed=0, epochs=3, naive=("mean",), may_log=False
+):
     length = {"epochs": epochs, "patience": 3}
     own = {m: draw_trials(m, trials, seed=seed, may_log=may_log, **length) for m in methods}
     return plan_runs(own, naive, splits=splits, seed=seed, metric="rmse")

@@ -8,9 +8,10 @@ import torch
 import typer
 from torch import Tensor
 
-from regaug.cli.fit import Source
-from regaug.cli.tables import AsJSON, Drop, Group, Target, Time, open_data
-from regaug.data import NAMES
+from regaug._checks import check_choice
+from regaug._registry import lookup
+from regaug.cli.tables import AsJSON, Drop, Group, Source, Target, Time, is_name, open_data
+from regaug.cli.writing import write_whole
 from regaug.data.base import Data
 from regaug.data.encoding import Encoder
 from regaug.data.scaling import Scaler, standardise
@@ -18,6 +19,7 @@ from regaug.data.sources import read_frame
 from regaug.dimension import TwoNN, linear_dimension, two_nn
 
 SHARES = (0.9, 0.95, 0.99)
+PICTURES = (".svg", ".png", ".pdf")
 
 
 def dimension(
@@ -32,12 +34,15 @@ def dimension(
     """Estimate the intrinsic dimension of a table, inputs and target (if named) together.
 
     TwoNN looks at how far each row's two nearest neighbours are; the linear dimension counts the
-    directions that hold 90, 95 and 99 % of the sum of singular values. Columns are standardised;
-    with a target, the training rows of the first split are used, without one all rows.
+    leading directions that hold at most 90, 95 and 99 % of the sum of singular values, as FOMA's
+    rho does. Columns are standardised; with a target, the training rows of the first split are
+    used, without one all rows.
 
     Example: regaug dimension houses.csv --target price --plot dimension.svg
     """
-    if target or source in NAMES:
+    if plot is not None:
+        check_choice("--plot", plot.suffix.lower(), PICTURES)
+    if target or is_name(source):
         rows = _joint_rows(open_data(source, target=target, group=group, time=time, drop=drop))
     else:
         rows = _all_columns(source, [*(drop or ()), *filter(None, (group, time))])
@@ -73,7 +78,9 @@ def _joint_rows(data: Data) -> Tensor:
 
 def _all_columns(source: str, left_out: list[str]) -> Tensor:
     frame = read_frame(source)
-    kept = [name for name in frame.columns if str(name) not in left_out]
+    for name in left_out:
+        lookup("column", name, dict.fromkeys(frame.columns))
+    kept = [name for name in frame.columns if name not in left_out]
     rows = torch.from_numpy(Encoder.fit(frame[kept]).transform(frame[kept]))
     return Scaler.fit(rows).transform(rows)
 
@@ -91,5 +98,5 @@ def _save_plot(found: TwoNN, path: Path) -> None:
     axes.set_ylabel("-log(1 - F)")
     axes.set_title("TwoNN: the slope is the dimension")
     axes.legend()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path)
+    kind = path.suffix[1:].lower()
+    write_whole(path, lambda temporary: figure.savefig(temporary, format=kind))

@@ -6,13 +6,12 @@ from typing import Annotated
 
 import typer
 
-from regaug.cli.tables import AsJSON, Drop, Group, Target, Time, open_data
+from regaug.cli.tables import AsJSON, Drop, Group, Source, Target, Time, open_data
+from regaug.exceptions import CheckpointError
 from regaug.studies.auto import AUTO
 from regaug.studies.auto import fit as fit_model
 
-Source = Annotated[
-    str, typer.Argument(metavar="DATA", help="A CSV or Parquet file, or the name of a data set.")
-]
+FILES = {"model.json", "model.safetensors"}
 
 
 def fit(
@@ -37,6 +36,7 @@ def fit(
     Example: regaug fit houses.csv --target price --out model/
     """
     data = open_data(source, target=target, group=group, time=time, drop=drop)
+    _check_free(out)
     if method == AUTO:
         typer.echo("A quick study chooses the method; this takes a minute or so.", err=True)
     model = fit_model(data, method=method, members=members, seed=seed, jobs=jobs)
@@ -52,3 +52,13 @@ def fit(
         f"{scores.rmse:.4g}{explained}."
     )
     typer.echo(f"The model is in {out}. Predict with: regaug predict {out} NEW.csv -o OUT.csv")
+
+
+def _check_free(out: Path) -> None:
+    """Say before the training, not after it, that the model cannot be written there."""
+    is_file = out.exists() and not out.is_dir()
+    if is_file or (out.is_dir() and {file.name for file in out.iterdir()} - FILES):
+        raise CheckpointError(
+            f"`--out` must be a new folder or one with a model and nothing else, got {out}. "
+            "Name another."
+        )

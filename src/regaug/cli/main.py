@@ -8,6 +8,7 @@ from typer.core import TyperGroup
 
 from regaug import __version__
 from regaug.cli import data
+from regaug.cli.augment import augment
 from regaug.cli.compare import compare
 from regaug.cli.dimension import dimension
 from regaug.cli.fit import fit
@@ -37,7 +38,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for command in (compare, fit, predict, dimension):
+for command in (compare, fit, predict, augment, dimension):
     app.command()(command)
 app.add_typer(data.app, name="data")
 

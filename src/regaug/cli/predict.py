@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -10,6 +10,8 @@ from regaug.cli.tables import AsJSON
 from regaug.cli.writing import write_table
 from regaug.data.sources import read_frame
 from regaug.ensemble import Ensemble
+
+DELIMITERS = {".csv": ",;\t", ".tsv": "\t", ".tab": "\t"}  # as in reading, the first that fits
 
 
 def predict(
@@ -29,9 +31,28 @@ def predict(
     """
     ensemble = Ensemble.load(model)
     frame = read_frame(source)
-    prediction = ensemble.predict(frame, interval=interval)
-    write_table(prediction.to_frame(frame), out)
+    # A model of a named data set was fitted on an array: its columns have an order and no names.
+    rows = frame if ensemble.preparation.encoder else frame.to_numpy()
+    prediction = ensemble.predict(rows, interval=interval)
+    kept = (
+        frame if out.suffix.lower() == ".parquet" else _as_written(Path(source).expanduser(), frame)
+    )
+    write_table(prediction.to_frame(kept), out)
     if as_json:
         typer.echo(json.dumps({"rows": len(frame), "written": str(out)}, indent=2))
     else:
         typer.echo(f"{len(frame):,} rows predicted; written to {out}.")
+
+
+def _as_written(path: Path, frame: Any) -> Any:
+    """Return the cells of a text file as they stand there: 007 is not 7, and NA is no gap."""
+    import pandas as pd
+
+    ending = Path(path.name.lower().removesuffix(".gz")).suffix
+    options = {"dtype": str, "keep_default_na": False, "index_col": False, "encoding": "utf-8-sig"}
+    for delimiter in DELIMITERS.get(ending, ""):
+        header = pd.read_csv(path, sep=delimiter, nrows=0, **options)
+        if header.shape[1] == frame.shape[1]:
+            texts = pd.read_csv(path, sep=delimiter, **options)
+            return texts.set_axis(frame.columns, axis=1)
+    return frame

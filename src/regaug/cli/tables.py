@@ -5,10 +5,14 @@ from typing import Annotated, Any
 
 import typer
 
+from regaug._registry import unknown
 from regaug.data import NAMES, load, read_table
 from regaug.data.base import Data
-from regaug.exceptions import ArgumentError, DataNotFoundError, UnknownNameError
+from regaug.exceptions import ArgumentError, UnknownNameError
 
+Source = Annotated[
+    str, typer.Argument(metavar="DATA", help="A CSV or Parquet file, or the name of a data set.")
+]
 Target = Annotated[
     list[str] | None,
     typer.Option("--target", "-t", help="Column to predict; give it again for several."),
@@ -31,18 +35,24 @@ def open_data(
 ) -> Data:
     """Return the table that a user means: a file, or a data set by its name."""
     columns: dict[str, Any] = {"--target": target, "--group": group, "--time": time, "--drop": drop}
-    if source in NAMES and not Path(source).exists():
+    path = Path(source)
+    if is_name(source):
         given = [name for name, value in columns.items() if value]
         if given:
             raise ArgumentError(
                 f"`{given[0]}` is for files of your own; the data set {source!r} knows its columns."
             )
         return load(source)
-    if not Path(source).exists():
-        near = ", ".join(NAMES)
-        raise DataNotFoundError(
-            f"There is no file {source!r}, and no data set of that name. Named data sets: {near}."
-        )
-    if not target:
+    if not path.exists() and not path.suffix and path.name == source:
+        raise UnknownNameError(f"There is no file {source!r}. {unknown('data set', source, NAMES)}")
+    if path.is_file() and not target:
         raise UnknownNameError(f"Say which column of {source} to predict: --target NAME.")
-    return read_table(source, target=target, group=group, time=time, drop=drop or ())
+    try:
+        return read_table(source, target=target or (), group=group, time=time, drop=drop or ())
+    except ArgumentError as error:  # the arguments are the names that the user typed
+        raise UnknownNameError(str(error)) from error
+
+
+def is_name(source: str) -> bool:
+    """Whether a user means a named data set; a file of that name comes first."""
+    return source in NAMES and not Path(source).exists()

@@ -25,7 +25,7 @@ RARE_SHARE, RARE_ROWS, MAX_LEVELS = 0.01, 5, 50
 OTHER = "(other)"  # what decoding writes for the pooled levels
 UNIQUE_SHARE = 0.9  # text with more levels than this share of its rows tells the rows apart
 FAR = 4e6  # days from 1970 to beyond the years -9999 and 9999
-_DAY = 86_400e6  # microseconds
+DAY = 86_400e6  # microseconds
 
 
 @dataclass(frozen=True)
@@ -64,10 +64,11 @@ class Boolean(Number):
 
     def decode(self, values: Floats) -> NDArray[Any]:
         """Return the column whose features, a row each, are ``values``; None is a gap."""
-        flags, gaps = values[0] > 0.5, _gaps(self, values)
+        flags: NDArray[np.bool_] = values[0] > 0.5
+        gaps = _gaps(self, values)
         if not gaps.any():
             return flags
-        column = flags.astype(object)
+        column: NDArray[np.object_] = flags.astype(object)
         column[gaps] = None
         return column
 
@@ -114,7 +115,7 @@ class Date:
         The days say it all; the time of year and of day follow from them.
         """
         days = np.clip(values[0] + self.mean, -FAR, FAR)
-        dates = np.round(days * _DAY).astype(np.int64).astype("datetime64[us]")
+        dates = np.round(days * DAY).astype(np.int64).astype("datetime64[us]")
         return np.where(_gaps(self, values), np.datetime64("NaT", "us"), dates)
 
 

@@ -95,13 +95,10 @@ def draw_splits(study: Study) -> Plot | None:
     """Draw the test error of every row on every split."""
     comparison = study.comparison
     base = comparison.row(comparison.baseline)
-    nets = [e for row in comparison.rows if not row.is_naive for e in row.errors if e is not None]
-    if not nets:
+    errors = [(row.is_naive, e) for row in comparison.rows for e in row.errors if e is not None]
+    if all(is_naive for is_naive, _ in errors):
         return None
-    low, high = np.quantile(nets, [0.1, 0.9])
-    room = 2.0 * (high - low)
-    shown = [value for value in nets if low - room <= value <= high + room]
-    axis = Axis.around(shown, NAMES + 10, WIDTH - 12)
+    axis = _error_axis(errors)
     bottom = TOP + ROW * len(comparison.rows)
     name = metric_name(comparison.metric)
     body = [drawing.below(axis, TOP, bottom, f"test {name}")]
@@ -131,6 +128,18 @@ def draw_splits(study: Study) -> Plot | None:
         "plain training.",
         drawing.drawing(bottom + 46, "".join(body), f"Test {name} over the splits: {ranges}."),
     )
+
+
+def _error_axis(errors: Sequence[tuple[bool, float]]) -> Axis:
+    """Return the axis of errors, each with whether it is of a naive row: that of most nets."""
+    nets = [error for is_naive, error in errors if not is_naive]
+    low, high = np.quantile(nets, [0.1, 0.9])
+    room = 2.0 * (high - low)
+    shown = [error for error in nets if low - room <= error <= high + room]
+    low, high = min(shown), max(shown)
+    room = 0.25 * (high - low)
+    shown += [error for _, error in errors if low - room <= error <= high + room]
+    return Axis.around(shown, NAMES + 10, WIDTH - 12)
 
 
 def _split_mark(

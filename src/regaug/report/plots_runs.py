@@ -29,7 +29,7 @@ def draw_learning(study: Study) -> list[Plot]:
     """Draw the learning curves of plain training and of the best augmentation, on one scale."""
     curves = {}
     for key, name in _pair(study).items():
-        runs = [run for run in study.chosen[name] if run.result.get("history")]
+        runs = [run for run in study.chosen[name] if run.result.get("history", {}).get("test")]
         if runs:
             curves[key] = (name, runs, _median_history(runs))
     kept = [

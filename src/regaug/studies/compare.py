@@ -172,6 +172,7 @@ def compare(
     Returns:
         The study; ``print(study.verdict.text)`` says what it means.
     """
+    _check_work(jobs, executor, ray_address, max_minutes)
     plan = make_plan(
         data,
         methods=methods,
@@ -233,8 +234,11 @@ def run_plan(
         for runs in _rounds(plan, store):
             tasks = make_tasks(runs)
             for outcome in execute(worker, tasks, is_done=is_done, is_over=is_over):
+                # Of a task that a kill cut short, or that others do too, some may be there.
+                known = store.done()
                 for key, run, result in outcome:
-                    store.add(key, run, result)
+                    if key not in known:
+                        store.add(key, run, result)
                 if watch is not None:
                     watch(outcome)
             if is_over():  # perhaps in the middle of a round

@@ -3,6 +3,7 @@
 import logging
 import os
 import signal
+import socket
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -18,6 +19,8 @@ from regaug.studies.work import Task, Worker
 
 # How often a task starts again whose process was killed: it may be the task that kills it.
 _RETRIES = 3
+_PATIENCE = 10.0  # seconds for a cluster to answer
+_SILENT = logging.ERROR
 
 
 @contextmanager
@@ -33,16 +36,15 @@ def running_ray(*, jobs: int, address: str | None = None) -> Iterator[None]:
     if ray.is_initialized():
         yield
         return
+    if address is not None:
+        _check_listening(address)
     here = {"num_cpus": jobs, "include_dashboard": False} if address is None else {}
     with _same_sigterm():
         try:
-            ray.init(
-                address=address or "local", log_to_driver=False, logging_level=logging.ERROR, **here
-            )
-        except (ConnectionError, RuntimeError, ValueError) as error:
-            where = "on this machine" if address is None else f"at {address}"
-            raise RegaugError(f"Could not use Ray {where}: {error}") from error
-        try:
+            try:
+                ray.init(address or "local", log_to_driver=False, logging_level=_SILENT, **here)
+            except (ray.exceptions.RayError, OSError, RuntimeError, ValueError) as error:
+                raise _unusable(address, error) from error
             yield
         finally:
             ray.shutdown()
@@ -85,9 +87,11 @@ def run_on_ray(
             finished, running = ray.wait(running)
             for reference in finished:
                 yield _get(ray, reference)
-    finally:  # not empty after an error or an interruption
-        for reference in running:
-            ray.cancel(reference, force=True)
+    finally:
+        # After an error or an interruption. A Ray that has ended has ended its tasks too.
+        if running and ray.is_initialized():
+            for reference in running:
+                ray.cancel(reference, force=True)
 
 
 def _get(ray: Any, reference: Any) -> Outcome:
@@ -97,7 +101,7 @@ def _get(ray: Any, reference: Any) -> Outcome:
         raise error.cause from error  # what the same task raises without Ray
     except ray.exceptions.RayError as error:
         raise RegaugError(
-            f"A task was lost on Ray, after {_RETRIES} attempts more: {error} "
+            f"Ray could not finish a task, with {_RETRIES} retries: {error} "
             "Run the same command again to continue."
         ) from error
 
@@ -118,6 +122,23 @@ def _fetch(place: Any) -> Worker:
     return worker
 
 
+def _check_listening(address: str) -> None:
+    """Fail at once where nobody listens: Ray itself tries for minutes."""
+    host, _, port = address.rpartition("//")[2].rpartition(":")
+    if not port.isdigit():  # such as "auto"
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), _PATIENCE).close()
+    except (OSError, OverflowError) as error:
+        raise _unusable(address, error) from error
+
+
+def _unusable(address: str | None, error: Exception) -> RegaugError:
+    where = "on this machine" if address is None else f"at {address}"
+    hint = "" if address is None else " Check `ray_address`, and that the cluster runs."
+    return RegaugError(f"Could not use Ray {where}: {str(error).rstrip('.')}.{hint}")
+
+
 @contextmanager
 def _same_sigterm() -> Iterator[None]:
     """Leave SIGTERM as it was; starting Ray changes it."""
@@ -130,10 +151,8 @@ def _same_sigterm() -> Iterator[None]:
 
 
 def _ray() -> Any:
-    # Read at the import. Nothing is reported to anybody.
+    # Nothing is reported to anybody; Ray reads it when it starts.
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    # Tells Ray that its announcement of a change, which does not concern CPUs, has been read.
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     try:
         import ray
     except ImportError:

@@ -1,0 +1,59 @@
+"""``regaug augment``: new rows for a table, in its own units."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from regaug.cli.tables import AsJSON, Drop, Group, Source, Target, Time, open_data
+from regaug.cli.writing import write_table
+from regaug.data.table import Table
+from regaug.generation import generate
+
+
+def augment(
+    source: Source,
+    method: Annotated[
+        str, typer.Option(help="A method that acts on inputs, such as mixup, foma-rho or cems.")
+    ],
+    rows: Annotated[int, typer.Option(min=1, help="New rows to make.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="A CSV or Parquet file to write.")],
+    target: Target = None,
+    group: Group = None,
+    time: Time = None,
+    drop: Drop = None,
+    append: Annotated[
+        bool, typer.Option("--append", help="Write the table's own rows too, before the new ones.")
+    ] = False,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same rows.")] = 0,
+    as_json: AsJSON = False,
+) -> None:
+    """Make new rows for a table, in its own units and column names.
+
+    The rows are for training only, and made from all rows of the table: put test rows aside before.
+    Columns that are no inputs are left out: groups, times, dropped ones, and those that tell rows
+    apart.
+
+    Example: regaug augment train.csv --target price --method cems --rows 2000 -o more.csv
+    """
+    data = open_data(source, target=target, group=group, time=time, drop=drop)
+    new = generate(data, method=method, rows=rows, seed=seed, append=append)
+    write_table(new, out)
+    columns = data.frame.columns if isinstance(data, Table) else new.columns
+    left_out = [name for name in columns if name not in new.columns]
+    if as_json:
+        found = {
+            "written": str(out),
+            "method": method,
+            "new_rows": rows,
+            "own_rows": len(new) - rows,
+            "left_out": left_out,
+        }
+        typer.echo(json.dumps(found, indent=2))
+        return
+    own = f"{len(new) - rows:,} rows of the table and " if append else ""
+    typer.echo(f"{own}{rows:,} new rows, made by {method}, written to {out}.")
+    if left_out:
+        typer.echo(f"Left out, as they are no inputs: {', '.join(map(repr, left_out))}.")
+    typer.echo("They are for training only: measure errors on rows that they were not made from.")

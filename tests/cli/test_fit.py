@@ -1,0 +1,107 @@
+"""``regaug fit``."""
+
+import errno
+import json
+import os
+
+import pytest
+import torch
+
+import regaug
+from regaug.cli import fit as command
+from regaug.data import read_table
+from regaug.ensemble import Ensemble
+from regaug.training import state_files
+
+QUICK = ("--method", "erm", "--members", 2)
+
+
+@pytest.fixture
+def no_training(monkeypatch):
+    def refuse(*arguments, **options):
+        raise AssertionError("nothing must be trained")
+
+    monkeypatch.setattr(command, "fit_model", refuse)
+
+
+def test_the_model_is_the_one_that_is_fitted_in_memory(files, houses, model):
+    table = read_table(houses, target="price", drop="number")
+    own = regaug.fit(table, method="erm", members=2, seed=0).predict(files / "new.csv")
+    read = Ensemble.load(model).predict(files / "new.csv")
+    assert torch.equal(read.mean, own.mean)
+    assert torch.equal(read.spread, own.spread)
+
+
+def test_it_says_how_good_the_model_is_and_how_to_use_it(run, tmp_path):
+    folder = tmp_path / "models" / "first"
+    result = run("fit", "synthetic-sine", *QUICK, "--out", folder)
+    assert result.exit_code == 0
+    assert sorted(file.name for file in folder.iterdir()) == ["model.json", "model.safetensors"]
+    scores = Ensemble.load(folder).held_out
+    first, second = result.stdout.splitlines()
+    assert first.startswith(f"erm, 2 nets; on {scores.n} rows that were put aside: RMSE ")
+    assert f"{scores.rmse:.4g}" in first
+    assert f"regaug predict {folder} NEW.csv" in second
+
+
+def test_json_says_the_same_and_a_model_is_replaced(run, tmp_path):
+    for seed in (0, 1):
+        result = run(
+            *("fit", "diabetes", *QUICK, "--seed", seed, "--out", tmp_path / "model", "--json")
+        )
+        assert result.exit_code == 0
+        found = json.loads(result.stdout)
+        assert found["model"] == str(tmp_path / "model")
+        assert found["method"] == "erm"
+        assert found["held_out"] == Ensemble.load(tmp_path / "model").held_out.to_dict()
+    assert 30 < found["held_out"]["rmse"] < 80
+
+
+@pytest.mark.usefixtures("no_training")
+def test_a_file_needs_a_target(fails, houses, tmp_path):
+    line = fails("fit", houses, "--out", tmp_path / "model", code=2)
+    assert f"Say which column of {houses} to predict: --target NAME." in line
+
+
+@pytest.mark.usefixtures("no_training")
+def test_a_folder_with_other_things_is_refused_before_the_training(fails, houses, tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    for out in (tmp_path, tmp_path / "notes.txt"):
+        line = fails("fit", houses, "--target", "price", "--out", out)
+        assert (
+            f"`--out` must be a new folder or one with a model and nothing else, got {out}" in line
+        )
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (("--target", "prise"), "Did you mean 'price'?"),
+        (("--target", "price", "--group", "citty"), "Did you mean 'city'?"),
+        (("--target", "price", "--time", "solt"), "Did you mean 'sold'?"),
+        (("--target", "price", "--drop", "streets"), "Did you mean 'street'?"),
+        (("--target", "price", "--group", "price"), "must differ"),
+        (("--target", "price", "--method", "foma-ro"), "Did you mean 'foma-rho'?"),
+    ],
+)
+def test_a_misspelt_name_is_wrong_usage(fails, houses, tmp_path, arguments, hint):
+    assert hint in fails("fit", houses, *arguments, "--out", tmp_path / "model", code=2)
+    assert not (tmp_path / "model").exists()
+
+
+@pytest.mark.usefixtures("no_training")
+@pytest.mark.parametrize("arguments", [(), ("--members", "few"), ("--color", "red")])
+def test_wrong_usage_exits_with_two(run, houses, arguments):
+    assert run("fit", houses, "--target", "price", *arguments).exit_code == 2
+
+
+def test_a_full_disk_leaves_the_model_that_was_there(fails, model, houses, tmp_path, monkeypatch):
+    def full(*arguments):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    before = {file.name: file.read_bytes() for file in model.iterdir()}
+    monkeypatch.setattr(state_files.os, "replace", full)
+    line = fails("fit", houses, "--target", "price", *QUICK, "--seed", 5, "--out", model)
+    assert "No space left on device" in line
+    assert {file.name: file.read_bytes() for file in model.iterdir()} == before

@@ -1,0 +1,219 @@
+"""``regaug predict``."""
+
+import gzip
+import json
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from regaug.cli import writing
+from regaug.ensemble import Ensemble
+
+NEW = ["price_predicted", "price_spread", "price_low", "price_high"]
+
+
+def column(path, name):
+    """The numbers of a column, every digit of them."""
+    return [float(text) for text in pd.read_csv(path, dtype=str)[name]]
+
+
+@pytest.fixture
+def copied(model, tmp_path):
+    """A copy of the model, to be damaged."""
+    return shutil.copytree(model, tmp_path / "copied")
+
+
+def test_predictions_are_those_in_memory(run, files, model, tmp_path):
+    out = tmp_path / "out.csv"
+    assert run("predict", model, files / "new.csv", "-o", out).exit_code == 0
+    frame = pd.read_csv(files / "new.csv")
+    expected = Ensemble.load(model).predict(frame, interval=0.9)
+    for name, values in zip(
+        NEW, (expected.mean, expected.spread, expected.low, expected.high), strict=True
+    ):
+        np.testing.assert_array_equal(column(out, name), values[:, 0])
+
+
+def test_the_users_columns_are_kept_as_they_are_written(run, files, model, tmp_path):
+    out = tmp_path / "out.csv"
+    result = run("predict", model, files / "new.csv", "-o", out)
+    assert result.stdout == f"30 rows predicted; written to {out}.\n"
+    before = (files / "new.csv").read_text(encoding="utf-8").splitlines()
+    after = out.read_text(encoding="utf-8").splitlines()
+    assert after[0] == ",".join([before[0], *NEW])
+    assert after[1].startswith("000,")  # a number of three digits is not shortened
+    assert [line.rsplit(",", 4)[0] for line in after] == before
+
+
+def test_a_packed_file_is_kept_as_it_is_written_too(run, files, model, tmp_path):
+    packed, out = tmp_path / "new.csv.gz", tmp_path / "out.csv"
+    packed.write_bytes(gzip.compress((files / "new.csv").read_bytes()))
+    assert run("predict", model, packed, "-o", out).exit_code == 0
+    assert pd.read_csv(out, dtype=str)["number"].tolist() == [f"{i:03d}" for i in range(30)]
+
+
+def test_other_columns_and_another_order_change_nothing(run, files, model, tmp_path):
+    frame = pd.read_csv(files / "new.csv", dtype=str, keep_default_na=False)
+    frame.insert(0, "remark", 'a "remark", with a comma')
+    turned = tmp_path / "turned.tsv"
+    frame[frame.columns[::-1]].to_csv(turned, index=False, sep="\t")
+    for source, out in ((files / "new.csv", "plain.csv"), (turned, "turned_out.csv")):
+        assert run("predict", model, source, "-o", tmp_path / out).exit_code == 0
+    plain = pd.read_csv(tmp_path / "plain.csv", dtype=str, keep_default_na=False)
+    other = pd.read_csv(tmp_path / "turned_out.csv", dtype=str, keep_default_na=False)
+    assert list(other.columns) == [*frame.columns[::-1], *NEW]
+    assert other[NEW].equals(plain[NEW])
+    assert other[frame.columns].equals(frame)
+
+
+def test_semicolons_and_decimal_commas_are_understood(run, files, model, tmp_path):
+    frame = pd.read_csv(files / "new.csv")
+    frame.to_csv(tmp_path / "new.csv", index=False, sep=";", decimal=",")
+    assert run("predict", model, tmp_path / "new.csv", "-o", tmp_path / "out.csv").exit_code == 0
+    written = pd.read_csv(tmp_path / "out.csv")
+    expected = Ensemble.load(model).predict(frame).mean[:, 0]
+    np.testing.assert_allclose(written["price_predicted"], expected, rtol=1e-12)
+    assert written["size"].dropna().str.contains(",").any()
+
+
+def test_parquet_in_and_out(run, files, model, tmp_path):
+    frame = pd.read_csv(files / "new.csv", parse_dates=["sold"])
+    frame.to_parquet(tmp_path / "new.parquet")
+    out = tmp_path / "out.parquet"
+    assert run("predict", model, tmp_path / "new.parquet", "-o", out).exit_code == 0
+    written = pd.read_parquet(out)
+    pd.testing.assert_frame_equal(written[frame.columns], frame)
+    expected = Ensemble.load(model).predict(frame).mean[:, 0]
+    np.testing.assert_array_equal(written["price_predicted"], expected)
+
+
+def test_a_smaller_share_has_narrower_intervals(run, files, model, tmp_path):
+    widths = []
+    for share in (0.5, 0.9):
+        out = tmp_path / "out.csv"
+        run("predict", model, files / "new.csv", "-o", out, "--interval", share)
+        written = pd.read_csv(out)
+        widths.append(written["price_high"] - written["price_low"])
+        assert written["price_predicted"].between(written["price_low"], written["price_high"]).all()
+    assert (widths[0] < widths[1]).all()
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0, 1.5])
+def test_an_interval_must_be_a_share(fails, files, model, tmp_path, share):
+    out = tmp_path / "out.csv"
+    line = fails("predict", model, files / "new.csv", "-o", out, "--interval", share)
+    assert "`interval` must be" in line
+    assert not out.exists()
+
+
+def test_json_says_what_was_done(run, files, model, tmp_path):
+    out = tmp_path / "out.csv"
+    result = run("predict", model, files / "new.csv", "-o", out, "--json")
+    assert json.loads(result.stdout) == {"rows": 30, "written": str(out)}
+
+
+def test_a_model_of_a_named_data_set_takes_columns_in_their_order(run, fails, tmp_path):
+    folder, out = tmp_path / "model", tmp_path / "out.csv"
+    quick = ("--method", "erm", "--members", 2)
+    assert run("fit", "synthetic-swiss-roll", *quick, "--out", folder).exit_code == 0
+    x = np.random.default_rng(0).normal(size=(5, 3)).round(3)
+    pd.DataFrame(x, columns=list("abc")).to_csv(tmp_path / "new.csv", index=False)
+    assert run("predict", folder, tmp_path / "new.csv", "-o", out).exit_code == 0
+    expected = Ensemble.load(folder).predict(x).mean[:, 0]
+    np.testing.assert_array_equal(column(out, "target_predicted"), expected)
+    pd.DataFrame(x[:, :2], columns=list("ab")).to_csv(tmp_path / "new.csv", index=False)
+    line = fails("predict", folder, tmp_path / "new.csv", "-o", out)
+    assert "`source` must be (n, 3), got (5, 2)." in line
+
+
+def test_a_missing_column_is_named(fails, files, model, tmp_path):
+    frame = pd.read_csv(files / "new.csv").rename(columns={"size": "sizes"})
+    frame.to_csv(tmp_path / "new.csv", index=False)
+    line = fails("predict", model, tmp_path / "new.csv", "-o", tmp_path / "out.csv")
+    assert "lacks 1 of the 6 input columns: 'size' (did you mean 'sizes'?)" in line
+
+
+def test_a_table_without_rows_gives_a_table_without_rows(run, files, model, tmp_path):
+    header = (files / "new.csv").read_text(encoding="utf-8").splitlines()[0]
+    (tmp_path / "new.csv").write_text(header + "\n")
+    result = run("predict", model, tmp_path / "new.csv", "-o", tmp_path / "out.csv")
+    assert result.exit_code == 0
+    assert (tmp_path / "out.csv").read_text().splitlines() == [",".join([header, *NEW])]
+
+
+def test_no_model_and_no_table(fails, files, model, tmp_path):
+    out = tmp_path / "out.csv"
+    assert "lost" in fails("predict", tmp_path / "lost", files / "new.csv", "-o", out)
+    assert "There is no file" in fails("predict", model, files / "nev.csv", "-o", out)
+    assert "Did you mean 'new.csv'" in fails("predict", model, files / "nev.csv", "-o", out)
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("name", ["model.json", "model.safetensors"])
+def test_a_file_that_is_gone_is_named(fails, files, copied, tmp_path, name):
+    (copied / name).unlink()
+    line = fails("predict", copied, files / "new.csv", "-o", tmp_path / "out.csv")
+    assert f"the file {name} is missing" in line
+
+
+@pytest.mark.parametrize("name", ["model.json", "model.safetensors"])
+def test_a_changed_byte_is_found(fails, files, copied, tmp_path, name):
+    content = bytearray((copied / name).read_bytes())
+    content[len(content) // 2] ^= 1
+    (copied / name).write_bytes(content)
+    assert name in fails("predict", copied, files / "new.csv", "-o", tmp_path / "out.csv")
+    assert not (tmp_path / "out.csv").exists()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "null",
+        "[" * 100_000,
+        '{"format": NaN}',
+        '{"__reduce__": ["os.system", "touch hacked"]}',
+        '{"state": {"$tuple": 1}, "tensors": {"bytes": 1e999, "crc32": -1}}',
+    ],
+)
+def test_a_hostile_description_is_refused(fails, files, copied, tmp_path, text):
+    (copied / "model.json").write_text(text)
+    assert "model.json" in fails("predict", copied, files / "new.csv", "-o", tmp_path / "out.csv")
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["copied"]
+
+
+def test_an_unknown_ending_is_refused(fails, files, model, tmp_path):
+    line = fails("predict", model, files / "new.csv", "-o", tmp_path / "out.xlsx")
+    assert "`--out` must end in .csv, .tsv or .parquet" in line
+
+
+def test_a_missing_folder_is_made_and_a_file_is_no_folder(run, fails, files, model, tmp_path):
+    out = tmp_path / "a" / "b" / "out.csv"
+    assert run("predict", model, files / "new.csv", "-o", out).exit_code == 0
+    assert out.is_file()
+    line = fails("predict", model, files / "new.csv", "-o", out / "more.csv")
+    assert f"Could not write {out / 'more.csv'}" in line
+
+
+def test_a_failed_write_leaves_what_was_there(fails, files, model, tmp_path, monkeypatch):
+    def break_off(frame, path, **options):
+        path.write_text("half a")
+        raise OSError(28, "No space left on device")
+
+    out = tmp_path / "out.csv"
+    out.write_text("before")
+    monkeypatch.setattr(pd.DataFrame, "to_csv", break_off)
+    line = fails("predict", model, files / "new.csv", "-o", out)
+    assert f"Could not write {out}: No space left on device." in line
+    assert [file.name for file in tmp_path.iterdir()] == ["out.csv"]
+    assert out.read_text() == "before"
+
+
+def test_what_parquet_cannot_hold_is_said(tmp_path):
+    mixed = pd.DataFrame({"a": [1, "b", None]})
+    with pytest.raises(ValueError, match="cannot be written as Parquet: .* Write a .csv file"):
+        writing.write_table(mixed, tmp_path / "out.parquet")
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,55 @@
+"""How a user names the data, and what all commands on a table share."""
+
+import pytest
+
+from regaug.cli.tables import open_data
+from regaug.exceptions import ArgumentError, DataNotFoundError, UnknownNameError
+
+
+def test_a_file_is_read_with_its_columns(files):
+    data = open_data(
+        str(files / "houses.csv"), target=["price"], group="city", time="sold", drop=["number"]
+    )
+    assert data.targets == ("price",)
+    assert (data.group, data.time) == ("city", "sold")
+    assert data.inputs == ("size", "rooms", "garden", "street", "country")
+
+
+def test_several_targets_are_given_one_by_one(files):
+    assert open_data(str(files / "houses.csv"), target=["price", "size"]).targets == (
+        "price",
+        "size",
+    )
+
+
+def test_a_data_set_is_loaded_by_its_name():
+    assert len(open_data("diabetes")) == 442
+
+
+def test_a_file_comes_before_a_data_set_of_its_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "diabetes").write_text("mine")
+    with pytest.raises(UnknownNameError, match="which column of diabetes"):
+        open_data("diabetes")
+
+
+def test_a_data_set_knows_its_columns():
+    with pytest.raises(ArgumentError, match="`--group` is for files of your own"):
+        open_data("diabetes", group="sex")
+
+
+def test_a_misspelt_data_set_is_told_from_a_missing_file(files):
+    with pytest.raises(UnknownNameError, match="Did you mean 'airfoil'?"):
+        open_data("airfoyl")
+    with pytest.raises(DataNotFoundError, match="Did you mean 'houses.csv'?"):
+        open_data(str(files / "house.csv"), target=["price"])
+    with pytest.raises(DataNotFoundError, match="there is no folder"):
+        open_data(str(files / "lost" / "houses"))
+
+
+@pytest.mark.parametrize("command", ["fit", "predict", "augment", "dimension"])
+def test_help_has_an_example(run, command):
+    result = run(command, "--help")
+    assert result.exit_code == 0
+    assert f"Example: regaug {command} " in result.stdout
+    assert "--json" in result.stdout

@@ -1,0 +1,128 @@
+"""Studies whose answer is known: no noise, a linear manifold, and no difference at all."""
+
+import numpy as np
+import pytest
+import torch
+
+from regaug import methods
+from regaug.data.arrays import ArrayData
+from regaug.data.base import Info, Part, Split
+from regaug.data.splits import random_split
+from regaug.studies import compare as module
+from regaug.studies.compare import compare
+
+
+@pytest.fixture(autouse=True)
+def _naive(monkeypatch):
+    # Boosting takes longer than all the nets of a small study.
+    monkeypatch.setattr(module, "naive_names", lambda split: ("mean", "ridge"))
+
+
+def make_data(x, y):
+    info = Info(name="known", task="table", metric="rmse", split="At random.")
+    return ArrayData(x, y, info=info, rule=lambda seed: random_split(len(y), seed=seed))
+
+
+# No noise: there is nothing that an augmentation could take out.
+
+
+def make_smooth(n=300, seed=0):
+    x = np.random.default_rng(seed).uniform(-1, 1, (n, 5))
+    y = np.sin(2 * x[:, 0]) + x[:, 1] * x[:, 2] + x[:, 3] ** 2 + 0.5 * x[:, 4]
+    return make_data(x, y)
+
+
+def check_plain_wins(study):
+    assert study.verdict.helps == ()
+    assert study.verdict.recommended == "erm"
+    assert "keep it plain" in study.verdict.text
+    assert study.comparison.row("erm").mean < 0.5 * study.comparison.row("ridge").mean
+
+
+def test_nothing_helps_on_a_smooth_target_without_noise(monkeypatch):
+    monkeypatch.setattr(module, "EPOCHS", 40)
+    monkeypatch.setattr(module, "HIDDEN", (64, 64))
+    check_plain_wins(compare(make_smooth(), methods=["mixup", "foma-rho"], trials=2, splits=4))
+
+
+@pytest.mark.slow
+def test_no_method_helps_on_a_smooth_target_without_noise():
+    check_plain_wins(compare(make_smooth(), trials=8))
+
+
+# A linear manifold in many columns, with noise on the few rows that there are to train on.
+
+
+def make_draw(seed, *, dimension=5, columns=40, sizes=(60, 60, 2000)):
+    rng = np.random.default_rng((6, seed))
+    directions = np.linalg.qr(rng.standard_normal((columns, dimension)))[0]
+    weights = rng.standard_normal(dimension) / np.sqrt(dimension)
+
+    def part(n, noise):
+        inner = rng.standard_normal((n, dimension))
+        x = inner @ directions.T + 0.05 * rng.standard_normal((n, columns))
+        y = inner @ weights + noise * rng.standard_normal(n)
+        x, y = (torch.from_numpy(v.astype(np.float32)) for v in (x, y[:, None]))
+        return Part(x, y, rng.permutation(n))
+
+    train, validation, test = sizes
+    return Split(part(train, 1.0), part(validation, 1.0), part(test, 0.0))
+
+
+def test_independent_draws_of_a_linear_manifold_can_be_compared(monkeypatch):
+    monkeypatch.setattr(module, "EPOCHS", 40)
+    draws = [make_draw(seed, sizes=(60, 60, 500)) for seed in range(5)]
+    study = compare(draws, methods=["mixup", "foma"], trials=3, independent=True)
+    assert study.comparison.n_splits == 5
+    for name in ("erm", "mixup", "foma"):
+        assert study.comparison.paired(name, "mean").high < 0  # all have learnt something
+
+
+@pytest.mark.slow
+def test_an_augmentation_beats_tuned_plain_training_on_a_noisy_linear_manifold():
+    draws = [make_draw(seed) for seed in range(20)]
+    study = compare(draws, trials=8, independent=True)
+    assert study.verdict.helps
+    assert study.verdict.recommended in study.verdict.helps
+    best = study.comparison.row(study.verdict.recommended)
+    assert best.is_significant
+    assert best.change_high < 0
+
+
+# No difference by construction: plain training under eight other names, so with other seeds.
+
+
+def make_null(seed, n=60):
+    rng = np.random.default_rng((7, seed))
+    x = rng.standard_normal((n, 5))
+    return make_data(x, np.sin(x[:, 0]) + 0.5 * x[:, 1] + 0.5 * rng.standard_normal(n))
+
+
+def count_false_findings(patch, repeats, trials=4):
+    """How many of so many studies call a copy of plain training different from it."""
+    copies = {f"copy-{i}": methods.get("erm") for i in range(8)}
+    patch.setattr(methods, "METHODS", methods.METHODS | copies)
+    patch.setattr(module, "naive_names", lambda split: ("mean",))
+    count = 0
+    for seed in range(repeats):
+        study = compare(
+            make_null(seed), methods=["erm", *copies], trials=trials, splits=5, seed=seed
+        )
+        rows = [study.comparison.row(name) for name in copies]
+        assert len({study.comparison.row("erm").errors, *(row.errors for row in rows)}) == 9
+        assert all(row.p is not None for row in rows)
+        found = [row for row in rows if row.is_significant]
+        assert len(study.verdict.helps + study.verdict.hurts) == len(found)
+        count += bool(found)
+    return count
+
+
+def test_copies_of_plain_training_are_rarely_found_to_differ(monkeypatch):
+    monkeypatch.setattr(module, "EPOCHS", 5)
+    monkeypatch.setattr(module, "HIDDEN", (16,))
+    assert count_false_findings(monkeypatch, repeats=5, trials=2) <= 2
+
+
+@pytest.mark.slow
+def test_copies_of_plain_training_are_found_to_differ_in_at_most_a_tenth_of_studies(monkeypatch):
+    assert count_false_findings(monkeypatch, repeats=100) <= 10

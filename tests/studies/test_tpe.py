@@ -1,0 +1,248 @@
+"""The search that learns: in rounds, from the seed and the results alone."""
+
+import math
+
+import numpy as np
+import optuna
+import pytest
+
+from regaug import data, methods
+from regaug.exceptions import ArgumentError, StoreError
+from regaug.methods import Between
+from regaug.studies import compare as studies
+from regaug.studies.search import COMMON, draw_trials
+from regaug.studies.store import Store, StoredRun
+from regaug.studies.tpe import ROUND, plan_rounds, suggest_trials
+from regaug.studies.work import plan_runs
+
+METHODS = methods.names()
+
+
+def draw(method, trials=ROUND, *, may_log=False):
+    return draw_trials(method, trials, seed=0, epochs=3, patience=2, may_log=may_log)
+
+
+def some_errors(trials, splits=3, seed=0):
+    return np.random.default_rng(seed).uniform(1, 2, (trials, splits)).tolist()
+
+
+def runs_of(*names, trials=2 * ROUND, splits=2):
+    own = {name: draw(name, trials) for name in names}
+    return plan_runs(own, ["mean"], splits=splits, seed=0, metric="rmse")
+
+
+def results_of(runs, error):
+    """Return what a store would: runs with made-up validation errors."""
+    return {
+        run.key: StoredRun(
+            run.key, run.describe(), {"scores": {"validation": {"rmse": error(run)}}}
+        )
+        for run in runs
+    }
+
+
+def learning_rate_error(run):
+    return None if run.trial is None else run.trial.settings.learning_rate + run.split
+
+
+def is_inside(choice, value):
+    if isinstance(choice, Between):
+        return choice.low <= value <= choice.high
+    return value in choice.values
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_defaults_lie_in_the_space(method):
+    known = methods.get(method)
+    assert all(is_inside(choice, known.defaults[name]) for name, choice in known.space.items())
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_suggestions_lie_in_the_space_and_are_numbered_on(method):
+    before = draw(method)
+    suggested = suggest_trials(before, some_errors(ROUND), 4, seed=0)
+    assert [trial.number for trial in suggested] == [5, 6, 7, 8]
+    for trial in suggested:
+        settings = trial.settings.to_dict()
+        assert all(is_inside(choice, settings[name]) for name, choice in COMMON.items())
+        space = methods.get(method).space
+        assert all(is_inside(choice, settings["method"][name]) for name, choice in space.items())
+        assert settings["method"].keys() == before[0].settings.method.keys()
+        assert (settings["epochs"], settings["patience"]) == (3, 2)
+        assert not trial.log
+
+
+def test_suggestions_of_a_round_differ_from_each_other():
+    suggested = suggest_trials(draw("erm"), some_errors(ROUND), ROUND, seed=0)
+    assert len({trial.settings.learning_rate for trial in suggested}) == ROUND
+
+
+def test_the_same_seed_suggests_the_same_and_another_one_something_else():
+    first, again, other = (
+        suggest_trials(draw("foma-rho"), some_errors(ROUND), 3, seed=seed) for seed in (0, 0, 1)
+    )
+    assert first == again
+    assert first != other
+
+
+def test_a_split_with_large_errors_does_not_decide_alone():
+    errors = np.array(some_errors(ROUND))
+    scaled = errors * [1, 1000, 1e-6]
+    suggested = [suggest_trials(draw("mixup"), e.tolist(), 3, seed=0) for e in (errors, scaled)]
+    assert suggested[0] == suggested[1]
+
+
+@pytest.mark.parametrize(
+    "errors", [[[math.inf] * 2] * ROUND, [[1.0, 1.0]] * ROUND, [[math.inf, 1.0]] * ROUND]
+)
+def test_errors_that_say_nothing_still_give_suggestions(errors):
+    assert len(suggest_trials(draw("ada"), errors, 2, seed=0)) == 2
+
+
+def test_the_logarithm_is_searched_only_where_it_was_tried():
+    errors = [[0.0 if trial.log else 1.0] for trial in draw("erm", 10, may_log=True)]
+    suggested = suggest_trials(draw("erm", 10, may_log=True), errors, 20, seed=0)
+    assert sum(trial.log for trial in suggested) > 10
+
+
+@pytest.mark.parametrize("method", ["erm", "foma-rho"])
+def test_it_finds_a_better_learning_rate_than_a_random_search(method):
+    def error(trial):
+        return abs(math.log(trial.settings.learning_rate / 5e-3))
+
+    gains = []
+    for seed in range(10):
+        drawn = draw_trials(method, 20, seed=seed, epochs=1, patience=1)
+        learned = drawn[:ROUND]
+        while len(learned) < 20:
+            errors = [[error(trial)] for trial in learned]
+            learned = learned + suggest_trials(learned, errors, ROUND, seed=seed)
+        late = [np.mean([error(trial) for trial in own[ROUND:]]) for own in (drawn, learned)]
+        gains.append(late[0] - late[1])
+    assert np.mean(gains) > 0
+    assert np.mean(np.array(gains) > 0) >= 0.8
+
+
+def test_the_first_round_is_that_of_the_random_search():
+    runs = runs_of("erm", "mixup")
+    first = next(plan_rounds(runs, dict, seed=0))
+    assert first == [run for run in runs if run.trial is None or run.trial.number < ROUND]
+
+
+def test_later_rounds_change_settings_and_nothing_else():
+    runs = runs_of("erm", "mixup", trials=2 * ROUND + 2)
+    planned = []
+
+    def results():
+        return results_of(planned, learning_rate_error)
+
+    for current in plan_rounds(runs, results, seed=0):
+        planned.extend(current)
+    by_place = {(run.name, run.split, run.trial and run.trial.number): run for run in planned}
+    assert len(planned) == len(by_place) == len(runs)
+    for run in runs:
+        new = by_place[run.name, run.split, run.trial and run.trial.number]
+        assert new.seed == run.seed
+        is_first = run.trial is None or run.trial.number < ROUND
+        assert (new.trial == run.trial) == is_first
+    for name in ("erm", "mixup"):
+        for number in range(2 * ROUND + 2):
+            assert by_place[name, 0, number].trial == by_place[name, 1, number].trial
+
+
+def second_round(runs, error):
+    """Return the settings of the second round by method; results come in reverse order."""
+    first = [run for run in runs if run.trial is None or run.trial.number < ROUND]
+    found = results_of(first[::-1], error)
+    _, second = plan_rounds(runs, lambda: found, seed=0)
+    names = {run.name for run in second}
+    return {name: [run.trial for run in second if run.name == name] for name in names}
+
+
+def test_a_round_depends_on_the_results_of_its_own_method_alone():
+    def other_error(run):
+        error = learning_rate_error(run)
+        return -error if run.name == "mixup" else error
+
+    runs = runs_of("erm", "mixup")
+    once, again = (second_round(runs, error) for error in (learning_rate_error, other_error))
+    assert once["erm"] == again["erm"]
+    assert once["mixup"] != again["mixup"]
+
+
+def test_a_run_without_an_error_counts_as_the_worst():
+    def no_error(run):
+        return None if run.trial and run.trial.number == 1 else learning_rate_error(run)
+
+    def large_error(run):
+        return 1e9 if run.trial and run.trial.number == 1 else learning_rate_error(run)
+
+    runs = runs_of("erm")
+    assert second_round(runs, no_error) == second_round(runs, large_error)
+
+
+@pytest.fixture
+def table(monkeypatch):
+    monkeypatch.setattr(studies, "EPOCHS", 3)
+    monkeypatch.setattr(studies, "naive_names", lambda split: ("mean",))
+    return data.load("synthetic-sine", n=60)
+
+
+def search(table, out, *, trials=ROUND + 2, **options):
+    study = studies.compare(
+        table, methods=["erm", "mixup"], trials=trials, splits=2, search="tpe", out=out, **options
+    )
+    return study.comparison.to_dict(), scores_in(out)
+
+
+def scores_in(folder):
+    runs = Store.open(folder).results().items()
+    return {key: (run.run, run.result["scores"]) for key, run in runs}
+
+
+def test_the_configuration_says_which_search_it_is(table, tmp_path):
+    search(table, tmp_path, trials=1)
+    assert Store.open(tmp_path).configuration["search"] == "tpe"
+    with pytest.raises(StoreError, match="search"):
+        studies.compare(table, methods=["erm", "mixup"], trials=1, splits=2, out=tmp_path)
+
+
+def test_an_unknown_search_is_refused(table):
+    with pytest.raises(ArgumentError, match="`search` must be one of 'random', 'tpe'"):
+        studies.compare(table, search="grid")
+
+
+def test_a_search_is_done_in_full(table, tmp_path):
+    _, scores = search(table, tmp_path)
+    assert len(scores) == 2 * (ROUND + 2) * 2 + 2
+
+
+@pytest.mark.parametrize("outcomes", [1, 4, 8])
+def test_an_interrupted_search_ends_as_one_that_was_not(table, tmp_path, outcomes):
+    seen = []
+
+    def interrupt(outcome):
+        seen.append(outcome)
+        if len(seen) == outcomes:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        search(table, tmp_path / "interrupted", watch=interrupt)
+    assert search(table, tmp_path / "interrupted") == search(table, tmp_path / "whole")
+
+
+def test_no_time_left_in_a_round_starts_no_other_round(table, tmp_path):
+    with pytest.raises(StoreError, match="Run the same command again"):
+        search(table, tmp_path, max_minutes=1e-9)
+    assert scores_in(tmp_path) == {}
+
+
+@pytest.mark.slow
+def test_two_workers_find_the_same_as_one(table, tmp_path):
+    assert search(table, tmp_path / "1", jobs=1) == search(table, tmp_path / "2", jobs=2)
+
+
+def test_it_leaves_the_users_optuna_as_it_is():
+    before = optuna.logging.get_verbosity()
+    suggest_trials(draw("erm"), some_errors(ROUND), 1, seed=0)
+    assert optuna.logging.get_verbosity() == before
