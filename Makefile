@@ -16,8 +16,8 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
 	@touch $@
 
-demo: $(READY)  ## train a small net with and without FOMA
-	$(BIN)/python examples/diabetes.py
+demo: $(READY)  ## compare five methods on a built-in table, write a report
+	$(BIN)/regaug compare --quick
 
 test: $(READY)  ## run the tests and the examples in the docs
 	$(BIN)/python -m pytest -m "not slow"
@@ -42,4 +42,4 @@ docs: $(READY)  ## build the documentation in site/
 	$(BIN)/mkdocs build --strict
 
 clean:  ## remove everything that make created
-	rm -rf $(VENV) site build src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) runs site build src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -55,7 +55,7 @@ def _one_plain_run(batch_size: int, loss: Loss, fused: bool) -> Callable[[], Non
 
 
 def _stacked_runs(batch_size: int, method: str, own: dict[str, object]) -> Callable[[], object]:
-    """Return the whole of ``fit_many``: building the nets, training, choosing the epoch, scoring."""
+    """Return all of ``fit_many``: making the nets, training, choosing the epoch, scoring."""
     x, y = make_data(batch_size * BATCHES)
     train = Part(x=x, y=y, rows=np.arange(len(x)))
     few = Part(x=x[:200], y=y[:200], rows=np.arange(200))

@@ -29,7 +29,7 @@ from regaug.studies.store import Store
 from regaug.studies.study import Study
 from regaug.studies.work import make_tasks
 
-# With seed 0, trials have batches of 32, 16, 64 and 32: no method is done in one piece.
+# With seed 0, trials have batches of 32, 16, 16 and 64: no method is done in one piece.
 METHODS = ("erm", "c-mixup", "foma-rho")
 SIZE = {"methods": METHODS, "trials": 4, "splits": 3}
 RUNS = 3 * 4 * 3 + 2 * 3

@@ -101,6 +101,15 @@ def test_an_error_in_a_process_arrives_here():
         list(work)
 
 
+@pytest.mark.slow
+def test_a_process_that_is_killed_is_an_error_that_says_what_to_do(monkeypatch):
+    monkeypatch.setattr(executors, "_do", signal.raise_signal)
+    worker, _ = make_work()
+    work = run_in_processes(worker, [signal.SIGKILL], jobs=2, is_done=never, is_over=never)
+    with pytest.raises(RegaugError, match=r"ended from outside.*continue .* fewer jobs"):
+        list(work)
+
+
 def test_a_process_that_was_not_started_for_this_says_so(monkeypatch):
     monkeypatch.setattr(executors, "_worker", None)
     with pytest.raises(RegaugError, match="has not been started by run_in_processes"):

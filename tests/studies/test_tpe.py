@@ -1,12 +1,15 @@
 """The search that learns: in rounds, from the seed and the results alone."""
 
+import json
 import math
 
 import numpy as np
 import optuna
 import pytest
+from typer.testing import CliRunner
 
 from regaug import data, methods
+from regaug.cli.main import app
 from regaug.exceptions import ArgumentError, StoreError
 from regaug.methods import Between
 from regaug.studies import compare as studies
@@ -235,6 +238,19 @@ def test_no_time_left_in_a_round_starts_no_other_round(table, tmp_path):
     with pytest.raises(StoreError, match="Run the same command again"):
         search(table, tmp_path, max_minutes=1e-9)
     assert scores_in(tmp_path) == {}
+
+
+def test_the_command_searches_and_knows_what_is_done(monkeypatch, tmp_path):
+    monkeypatch.setattr(studies, "EPOCHS", 2)
+    monkeypatch.setattr(studies, "naive_names", lambda split: ())
+    options = ["--search", "tpe", "--trials", "6", "--splits", "2", "-m", "erm", "-j", "1"]
+    command = ["compare", "diabetes", *options, "--out", str(tmp_path), "--json"]
+    first, again = (CliRunner().invoke(app, command) for _ in range(2))
+    assert (first.exit_code, again.exit_code) == (0, 0)
+    assert first.stdout == again.stdout
+    assert json.loads(first.stdout)[0]["configuration"]["search"] == "tpe"
+    assert "12 runs;" in first.stderr
+    assert "12 runs, 12 of them done;" in again.stderr
 
 
 @pytest.mark.slow

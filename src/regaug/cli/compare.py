@@ -2,9 +2,11 @@
 
 import json
 import re
+import sys
 import time as clock
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +14,11 @@ import typer
 
 from regaug.cli.live import Live, say_time
 from regaug.cli.tables import AsJSON, Drop, Group, Target, Time, open_data
-from regaug.studies.compare import estimate_seconds, make_plan, run_plan
+from regaug.data.base import Data
+from regaug.exceptions import RegaugError
+from regaug.report import describe, read_facts, write_facts, write_report
+from regaug.studies.auto import fit_recommended
+from regaug.studies.compare import Plan, estimate_seconds, make_plan, run_plan
 from regaug.studies.store import Store
 from regaug.studies.study import Study
 
@@ -28,9 +34,14 @@ def compare(
     group: Group = None,
     time: Time = None,
     drop: Drop = None,
+    split: Annotated[
+        str | None,
+        typer.Option(help="random, group or time [by group or time if there is such a column]."),
+    ] = None,
     metric: Annotated[str, typer.Option(help="rmse, mae or mape.")] = "rmse",
     methods: Annotated[
-        list[str] | None, typer.Option("--methods", "-m", help="Method; may be repeated.")
+        list[str] | None,
+        typer.Option("--methods", "-m", help="Names with commas between them [all nine]."),
     ] = None,
     trials: Annotated[int | None, typer.Option(help="Settings tried of every method [20].")] = None,
     splits: Annotated[int | None, typer.Option(help="Repeated splits of the data [10].")] = None,
@@ -60,26 +71,32 @@ def compare(
 
     Example: regaug compare houses.csv --target price --quick
     """
+    names = [name for given in methods or () for name in given.split(",")]
     found = []
     for source in sources or ["diabetes"]:
-        data = open_data(source, target=target, group=group, time=time, drop=drop)
+        given = {"target": target, "group": group, "time": time, "drop": drop}
+        data = open_data(source, **given)  # type: ignore[arg-type]
         plan = make_plan(
             data,
-            methods=methods,
+            methods=names or None,
             trials=trials,
             splits=splits,
+            kind=split,  # type: ignore[arg-type]
             metric=metric,  # type: ignore[arg-type]
             seed=seed,
             quick=quick,
             search=search,  # type: ignore[arg-type]
         )
-        folder = out / re.sub(r"[^\w.-]+", "-", data.info.name)
+        folder = out / re.sub(r"[^\w-]+", "-", Path(data.info.name).stem)
         store = Store(folder, plan.configuration)
-        _announce(plan, getattr(data, "summary", data.info.name), store, jobs)
+        summary = "\n".join([getattr(data, "summary", data.info.name), *plan.notes])
+        write_facts(folder, describe(plan.splits[0], summary, given={"source": source, **given}))
+        _announce(plan, summary, store, jobs)
         start = clock.perf_counter()
         done = Counter(stored.run["method"] for stored in store.results().values())
-        with Live(plan, done) as live:
-            run_plan(
+        # Ray tells on the standard output that a process died; that is no part of the results.
+        with redirect_stdout(sys.stderr), Live(plan, done) as live:
+            is_complete = run_plan(
                 plan,
                 store,
                 jobs=jobs,
@@ -88,23 +105,33 @@ def compare(
                 max_minutes=max_minutes,
                 watch=live.update,
             )
+        typer.echo(f"done in {say_time(clock.perf_counter() - start)}", err=True)
         study = Study.read(plan.configuration, list(store.results().values()))
-        found.append((folder, study))
+        report = write_report(study, folder / "report.html", facts=read_facts(folder))
+        model = _fit_model(data, study, folder / "model", seed) if is_complete else None
+        found.append(_as_dict(folder, study, report, model))
         if not as_json:
-            typer.echo(f"done in {say_time(clock.perf_counter() - start)}", err=True)
             _show(study)
-            typer.echo(f"\nEvery run is kept in {folder}.")
+            _show_files(folder, report, model, study)
     if as_json:
-        typer.echo(json.dumps([_as_dict(folder, study) for folder, study in found], indent=2))
+        typer.echo(json.dumps(found, indent=2))
 
 
-def _announce(plan: Any, summary: str, store: Store, jobs: int) -> None:
+def _fit_model(data: Data, study: Study, folder: Path, seed: int) -> Path | None:
+    typer.echo(f"fitting the model, with {study.verdict.recommended} ...", err=True)
+    try:
+        fit_recommended(data, study, seed=seed).save(folder)
+    except RegaugError as error:  # the study is worth telling all the same
+        typer.echo(f"No model was made: {error}", err=True)
+        return None
+    return folder
+
+
+def _announce(plan: Plan, summary: str, store: Store, jobs: int) -> None:
     # Not by key: the plan of a search that learns does not know all settings yet.
     done = {_place(stored.run) for stored in store.results().values()}
     left = [run for run in plan.runs if _place(run.describe()) not in done]
     typer.echo(summary, err=True)
-    for note in plan.notes:
-        typer.echo(note, err=True)
     for damage in store.damaged:
         typer.echo(f"Note: {damage}", err=True)
     already = len(plan.runs) - len(left)
@@ -122,30 +149,44 @@ def _show(study: Study) -> None:
     from rich.table import Table
 
     metric = study.configuration["metric"]
+    unit = " %" if study.comparison.unit == "percent" else ""
     table = Table(
         "method", metric, "95 % interval", "against erm", "95 % interval", "won", box=None
     )
     for row in study.comparison.rows:
         table.add_row(
             row.name + (" *" if row.is_significant else ""),
-            f"{row.mean:.4g}",
+            "failed" if row.mean is None else f"{row.mean:.4g}",
             _between(row.low, row.high, "{:.4g}"),
-            "" if row.change is None else f"{row.change:+.1f} %",
-            _between(row.change_low, row.change_high, "{:+.1f}"),
+            "" if row.change is None else f"{row.change:+.3g}{unit}",
+            _between(row.change_low, row.change_high, "{:+.3g}"),
             "" if row.won is None else f"{row.won:.0%}",
         )
     Console().print(table)
-    typer.echo("* differs from plain training, all comparisons taken together\n")
-    typer.echo(study.verdict.text)
+    if any(row.is_significant for row in study.comparison.rows):
+        typer.echo("* differs from plain training, all comparisons taken together")
+    typer.echo(f"\n{study.verdict.text}")
+
+
+def _show_files(folder: Path, report: Path, model: Path | None, study: Study) -> None:
+    typer.echo(f"\nreport: {report}")
+    if model is not None:
+        typer.echo(
+            f"model:  {model} ({study.verdict.recommended}; its intervals are measured on rows "
+            "that took part in the choice: `regaug fit` keeps them apart)"
+        )
+    typer.echo(f"runs:   {folder}")
 
 
 def _between(low: float | None, high: float | None, form: str) -> str:
     return "" if low is None or high is None else f"{form.format(low)} to {form.format(high)}"
 
 
-def _as_dict(folder: Path, study: Study) -> dict[str, Any]:
+def _as_dict(folder: Path, study: Study, report: Path, model: Path | None) -> dict[str, Any]:
     return {
         "folder": str(folder),
+        "report": str(report),
+        "model": None if model is None else str(model),
         "configuration": dict(study.configuration),
         "trials": study.trials,
         "verdict": study.verdict.text,

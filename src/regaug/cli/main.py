@@ -13,6 +13,7 @@ from regaug.cli.compare import compare
 from regaug.cli.dimension import dimension
 from regaug.cli.fit import fit
 from regaug.cli.predict import predict
+from regaug.cli.report import report
 from regaug.exceptions import RegaugError, UnknownNameError
 
 FAILED, WRONG_USAGE = 1, 2
@@ -38,7 +39,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for command in (compare, fit, predict, augment, dimension):
+for command in (compare, fit, predict, augment, dimension, report):
     app.command()(command)
 app.add_typer(data.app, name="data")
 

@@ -20,6 +20,7 @@ from regaug import methods as method_table
 from regaug._checks import check_choice, check_integer, check_range
 from regaug.data.base import Data, Split
 from regaug.data.scaling import StandardisedSplit
+from regaug.data.table import Kind, Table
 from regaug.exceptions import ArgumentError, ArgumentTypeError
 from regaug.studies.executors import Outcome, run_here, run_in_processes
 from regaug.studies.search import draw_trials
@@ -72,6 +73,7 @@ def make_plan(
     metric: Metric = "rmse",
     seed: int = 0,
     quick: bool = False,
+    kind: Kind | None = None,
     independent: bool = False,
     search: Search = "random",
 ) -> Plan:
@@ -86,7 +88,7 @@ def make_plan(
     check_choice("metric", metric, ("rmse", "mae", "mape", "r2", "pearson"))
     check_choice("search", search, ("random", "tpe"))
     check_integer("seed", seed, 0)
-    parts, notes = _make_splits(data, count, seed)
+    parts, notes = _make_splits(data, count, seed, kind)
     may_log = _is_skewed(parts)
     if may_log:
         share = "half" if search == "random" else "some of"
@@ -135,6 +137,7 @@ def compare(
     metric: Metric = "rmse",
     seed: int = 0,
     quick: bool = False,
+    kind: Kind | None = None,
     independent: bool = False,
     search: Search = "random",
     jobs: int = 1,
@@ -158,6 +161,8 @@ def compare(
         metric: The error that chooses and is compared.
         seed: Decides splits, settings and runs: the same seed gives the same table.
         quick: Fewer methods, settings and splits.
+        kind: How a table of your own is split: ``"random"``, ``"group"`` or ``"time"``; by its
+            groups or times by default, if it has such a column.
         independent: The splits have no rows in common, as draws of a simulation do.
         search: ``"random"`` draws all settings before anything runs; ``"tpe"`` learns, in rounds of
             five settings, from the validation errors of a method's earlier ones on all splits.
@@ -181,6 +186,7 @@ def compare(
         metric=metric,
         seed=seed,
         quick=quick,
+        kind=kind,
         independent=independent,
         search=search,
     )
@@ -218,8 +224,12 @@ def run_plan(
     ray_address: str | None = None,
     max_minutes: float | None = None,
     watch: Callable[[Outcome], None] | None = None,
-) -> None:
-    """Do the runs of a plan that a store does not have yet, and put them there."""
+) -> bool:
+    """Do the runs of a plan that a store does not have yet, and put them there.
+
+    Returns:
+        Whether all are done; False if the time was up or Ctrl-C was pressed.
+    """
     _check_work(jobs, executor, ray_address, max_minutes)
     worker = Worker(plan.splits, plan.configuration["hidden"])
     end = None if max_minutes is None else time.monotonic() + 60 * max_minutes
@@ -242,7 +252,8 @@ def run_plan(
                 if watch is not None:
                     watch(outcome)
             if is_over():  # perhaps in the middle of a round
-                return
+                return len(store.done()) >= len(plan.runs)
+    return True
 
 
 def _check_work(
@@ -307,9 +318,16 @@ def _folder(out: str | Path | None) -> Iterator[Path]:
 
 
 def _make_splits(
-    data: Data | Sequence[Split], count: int, seed: int
+    data: Data | Sequence[Split], count: int, seed: int, kind: Kind | None
 ) -> tuple[list[Split], list[str]]:
     notes: list[str] = []
+    options: dict[str, Any] = {}
+    if kind is not None:
+        if not isinstance(data, Table):
+            raise ArgumentError(
+                f"`kind` of split must be None for data that knows how it is split, got {kind!r}."
+            )
+        options["kind"] = kind
     if not isinstance(data, Data):
         parts = list(data) if isinstance(data, Sequence) else []
         if not parts or not all(isinstance(split, Split) for split in parts):
@@ -328,7 +346,7 @@ def _make_splits(
                 f"`data` must be a table, got {data.info.name}, a {data.info.task} data set. "
                 "Train its network with regaug.training.fit."
             )
-        parts = [data.split(seed=_random.derive(seed, i) % 2**31) for i in range(count)]
+        parts = [data.split(seed=_random.derive(seed, i) % 2**31, **options) for i in range(count)]
         if len({split.test.rows.tobytes() for split in parts}) == 1 and count > 1:
             parts = parts[:1]
             notes.append("This data has one split only, so nothing can be said of certainty.")

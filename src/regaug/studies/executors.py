@@ -4,6 +4,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import get_context
 from typing import Any
@@ -74,6 +75,11 @@ def run_in_processes(
                 finished, running = wait(running, return_when=FIRST_COMPLETED)
                 for future in finished:
                     yield future.result()
+        except BrokenProcessPool as error:
+            raise RegaugError(
+                "A worker process was ended from outside, perhaps for want of memory. What was "
+                "finished is kept; continue with the same command and fewer jobs (-j)."
+            ) from error
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
