@@ -43,6 +43,12 @@ def test_the_parameter_count_follows_from_the_sizes():
     assert count(DeepDTA()) == encoders + dense == 393_857
 
 
+def test_its_strings_are_those_of_the_data_sets():
+    net = DeepDTA()
+    assert tuple(net.drug) == (len(DRUG_SYMBOLS), DRUG_LENGTH)
+    assert tuple(net.protein) == (len(PROTEIN_SYMBOLS), PROTEIN_LENGTH)
+
+
 def test_it_takes_the_pairs_that_the_data_sets_give():
     x, y = make_pairs()[:], torch.tensor([[5.0], [7.0], [6.0], [9.0]])
     assert x.shape == (4, N_FEATURES)

@@ -8,10 +8,11 @@ from torch import Tensor, nn
 
 from regaug import _random
 from regaug._checks import check_choice, check_integer
-from regaug.data.pairs import DRUG_LENGTH, DRUG_SYMBOLS, PROTEIN_LENGTH, PROTEIN_SYMBOLS
 from regaug.exceptions import ArgumentError
 
 _CHANNELS = (32, 64, 96)
+# Symbols and length of a string, as in regaug.data.pairs, which is not imported for two numbers.
+_DRUG, _PROTEIN = (63, 100), (26, 1000)
 _DRUG_KERNELS, _PROTEIN_KERNELS = (4, 6, 8), (4, 8, 12)
 _ENCODED = 256  # values that each string becomes
 _HIDDEN = (256, 128, 128)
@@ -50,8 +51,8 @@ class DeepDTA(nn.Module):
         self,
         outputs: int = 1,
         *,
-        drug: Sequence[int] = (len(DRUG_SYMBOLS), DRUG_LENGTH),
-        protein: Sequence[int] = (len(PROTEIN_SYMBOLS), PROTEIN_LENGTH),
+        drug: Sequence[int] = _DRUG,
+        protein: Sequence[int] = _PROTEIN,
         activation: Literal["relu"] | None = "relu",
         seed: int = 0,
     ) -> None:
