@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections import OrderedDict
+from contextlib import contextmanager
 from io import FileIO
 from types import MappingProxyType
 
@@ -597,22 +598,30 @@ def test_a_disk_that_cannot_be_read_is_an_error(tmp_path, monkeypatch):
         store.results()
 
 
-@pytest.fixture
-def limit():
-    """Sets the largest size of a file, as a full disk would."""
+@contextmanager
+def files_of_at_most(size):
+    """Set the largest size of a file, as a full disk would.
+
+    It ends before the test does, because the tests' own output may go to a file that is larger.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    yield lambda size: resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def test_a_line_that_the_disk_takes_in_part_is_taken_back(tmp_path, limit):
+def test_a_line_that_the_disk_takes_in_part_is_taken_back(tmp_path):
     store = Store(tmp_path, STUDY)
     fill(store, 3)
     (file,) = run_files(tmp_path)
     content = file.read_bytes()
-    limit(len(content) + 20)
     for _ in range(2):  # the second time the first line of a file
-        with pytest.raises(StoreError, match=r"Could not write to the store .*: File too large\."):
+        with (
+            files_of_at_most(len(content) + 20),
+            pytest.raises(StoreError, match=r"Could not write to the store .*: File too large\."),
+        ):
             store.add("next", {}, {"long": "x" * 1000})
         assert run_files(tmp_path) == [file]
         assert file.read_bytes() == content
@@ -620,18 +629,17 @@ def test_a_line_that_the_disk_takes_in_part_is_taken_back(tmp_path, limit):
     assert store.damaged == []
 
 
-def test_the_next_line_after_a_cut_one_is_not_lost_with_it(tmp_path, limit, monkeypatch):
+def test_the_next_line_after_a_cut_one_is_not_lost_with_it(tmp_path, monkeypatch):
     store = Store(tmp_path, STUDY)
     fill(store, 3)
     size = run_files(tmp_path)[0].stat().st_size
-    limit(size + 20)
 
     class Stubborn(FileIO):
         def truncate(self, size=None):
             raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     monkeypatch.setattr(module, "open", lambda path, mode, **_: Stubborn(path, mode), raising=False)
-    with pytest.raises(StoreError, match="File too large"):
+    with files_of_at_most(size + 20), pytest.raises(StoreError, match="File too large"):
         store.add("cut", {}, {"long": "x" * 1000})
     monkeypatch.undo()
     assert run_files(tmp_path)[0].stat().st_size == size + 20
@@ -668,15 +676,14 @@ def test_a_line_that_does_not_reach_the_disk_is_taken_back(tmp_path, monkeypatch
     assert store.done() == {"key-0", "key-1", "key-2"}
 
 
-def test_a_full_disk_leaves_no_study_file_where_there_are_no_links(tmp_path, monkeypatch, limit):
+def test_a_full_disk_leaves_no_study_file_where_there_are_no_links(tmp_path, monkeypatch):
     def refuse(*_):
         raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
 
     monkeypatch.setattr(os, "link", refuse)
     Store(tmp_path / "good", STUDY)
     assert Store.open(tmp_path / "good").configuration == STUDY
-    limit(20)
-    with pytest.raises(StoreError, match="File too large"):
+    with files_of_at_most(20), pytest.raises(StoreError, match="File too large"):
         Store(tmp_path / "full", STUDY)
     assert os.listdir(tmp_path / "full") == []
 
