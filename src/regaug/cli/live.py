@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from regaug.metrics import is_better
 from regaug.studies.compare import Plan
-from regaug.studies.executors import Outcome
+from regaug.studies.work import Outcome
 
 # Seconds between two lines where there is no terminal.
 _PAUSE = 15.0

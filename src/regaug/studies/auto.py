@@ -2,13 +2,12 @@
 
 from collections.abc import Callable
 
-from regaug import methods
 from regaug.data.base import Data
 from regaug.ensemble import Ensemble, calibration_rows, fit_ensemble, leave_out
 from regaug.ensemble.rows import check_table, read_targets
 from regaug.studies.compare import compare
-from regaug.studies.executors import Outcome
 from regaug.studies.study import Study
+from regaug.studies.work import Outcome
 from regaug.training.settings import Settings
 
 AUTO = "auto"
@@ -45,16 +44,13 @@ def fit(
         torch.Size([1, 1])
     """
     if method != AUTO:
-        methods.get(method)
         return fit_ensemble(data, method=method, members=members, seed=seed)
     known = leave_out(data, calibration_rows(data, seed=seed))
     study = compare(known, quick=True, seed=seed, jobs=jobs, watch=watch)
     return fit_recommended(data, study, members=members, seed=seed)
 
 
-def fit_recommended(
-    data: Data, study: Study, *, members: int = 8, seed: int = 0, progress: bool = False
-) -> Ensemble:
+def fit_recommended(data: Data, study: Study, *, members: int = 8, seed: int = 0) -> Ensemble:
     """Fit an ensemble with the method and the settings that a study recommends."""
     method = study.verdict.recommended
     chosen = study.settings[method]
@@ -67,5 +63,4 @@ def fit_recommended(
         log=chosen["log"] and is_positive,
         members=members,
         seed=seed,
-        progress=progress,
     )

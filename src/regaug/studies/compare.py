@@ -22,12 +22,12 @@ from regaug.data.base import Data, Split
 from regaug.data.scaling import StandardisedSplit
 from regaug.data.table import Kind, Table
 from regaug.exceptions import ArgumentError, ArgumentTypeError
-from regaug.studies.executors import Outcome, run_here, run_in_processes
+from regaug.studies.executors import run_here, run_in_processes
 from regaug.studies.search import draw_trials
 from regaug.studies.store import Store
 from regaug.studies.study import Study
 from regaug.studies.tpe import plan_rounds
-from regaug.studies.work import PlannedRun, Task, Worker, make_tasks, plan_runs, thin
+from regaug.studies.work import Outcome, PlannedRun, Task, Worker, make_tasks, plan_runs, thin
 from regaug.training.naive import naive_names
 from regaug.training.settings import Metric
 
@@ -42,7 +42,7 @@ HIDDEN = (128, 128)
 # A study of more rows than that looks at so many of them.
 MOST_ROWS = 20_000
 # What a run needs until it stops, and what a step of one run in a stack takes on one core.
-_TYPICAL_EPOCHS, _SECONDS_PER_STEP = 50, 2e-4
+_TYPICAL_EPOCHS, _SECONDS_PER_STEP = 50, 3.3e-4
 # A positive target more skewed than that may be fitted on the log scale.
 _SKEWED = 2.0
 
@@ -356,10 +356,10 @@ def _make_splits(
     if total > MOST_ROWS:
         notes.append(f"The study looks at {MOST_ROWS:,} of the {total:,} rows.")
         parts = [thin(split, MOST_ROWS, seed=seed) for split in parts]
-    return [replace_more(split) for split in parts], notes
+    return [_three_parts(split) for split in parts], notes
 
 
-def replace_more(split: Split) -> Split:
+def _three_parts(split: Split) -> Split:
     """Return the three parts of a split and nothing else: what a worker needs."""
     return Split(split.train, split.validation, split.test)
 

@@ -7,14 +7,11 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import get_context
-from typing import Any
 
 import torch
 
 from regaug.exceptions import RegaugError
-from regaug.studies.work import Task, Worker
-
-Outcome = list[tuple[str, dict[str, Any], dict[str, Any]]]
+from regaug.studies.work import Outcome, Task, Worker
 
 _worker: Worker | None = None  # of this process
 

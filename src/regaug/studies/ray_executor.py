@@ -14,8 +14,7 @@ from typing import Any
 import torch
 
 from regaug.exceptions import MissingExtraError, RegaugError
-from regaug.studies.executors import Outcome
-from regaug.studies.work import Task, Worker
+from regaug.studies.work import Outcome, Task, Worker
 
 # How often a task starts again whose process was killed: it may be the task that kills it.
 _RETRIES = 3

@@ -56,6 +56,8 @@ class PlannedRun:
 
 
 Task = tuple[PlannedRun, ...]  # what a worker does in one go
+# What it makes of one: key, description and result of every run.
+Outcome = list[tuple[str, dict[str, Any], dict[str, Any]]]
 
 
 def plan_runs(
@@ -113,7 +115,7 @@ class Worker:
         self._splits = splits
         self._scaled: dict[tuple[int, bool], StandardisedSplit] = {}
 
-    def do(self, task: Task) -> list[tuple[str, dict[str, Any], dict[str, Any]]]:
+    def do(self, task: Task) -> Outcome:
         """Return key, description and result of every run of a task."""
         if task[0].trial is None:
             results = [
@@ -182,7 +184,8 @@ def _summarise(result: RunResult, split: Split) -> dict[str, Any]:
     if history:
         kept["history"] = {name: [_short(epoch[name]) for epoch in history] for name in history[0]}
     rows = np.unique(np.linspace(0, len(split.test) - 1, _SHOWN_ROWS).astype(np.int64))
-    kept["chosen"] = dict(result.settings.method) if result.best_epoch == 0 else {}
+    if not history:  # a naive row: the penalty or the number of trees it has chosen
+        kept["chosen"] = dict(result.settings.method)
     kept["sample"] = {
         "true": [[_short(v) for v in row] for row in split.test.y[rows].tolist()],
         "predicted": [

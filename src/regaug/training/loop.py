@@ -16,7 +16,7 @@ from regaug._checks import check_choice
 from regaug.data.base import Part, Split
 from regaug.data.lazy import Subset
 from regaug.exceptions import ArgumentTypeError, DivergedError, NonFiniteError
-from regaug.metrics import METRICS, is_better
+from regaug.metrics import METRICS
 from regaug.samplers import BatchSampler
 from regaug.training.bar import Bar
 from regaug.training.checkpoint import Checkpoints, load_weights
@@ -24,7 +24,7 @@ from regaug.training.configuration import check_configuration, describe
 from regaug.training.fabric import Precision, make_fabric
 from regaug.training.prediction import predict
 from regaug.training.results import Ending, Epoch, RunResult, versions
-from regaug.training.schedule import rate_factor
+from regaug.training.schedule import is_best, rate_factor, why_end
 from regaug.training.scoring import (
     own_targets,
     own_units,
@@ -61,6 +61,7 @@ def fit(
         method: One of ``regaug.methods.names()``.
         settings: Epochs, rates, seed, and changes to the method's own settings.
         device: ``"cpu"``, ``"cuda"``, ``"cuda:1"``, ``"mps"``; ``"auto"`` takes the best there is.
+            Only CPUs were at hand to test it.
         precision: ``"32"``, ``"bf16"`` or ``"16"`` (mixed precision), or ``"64"``.
         checkpoint: A folder. The state is saved there after every epoch, and the same call goes on
             from it, to the same result as without the interruption.
@@ -181,12 +182,7 @@ class _Training:
 
     def _ending(self) -> Ending | None:
         """Return why there is no further epoch; None if there is one."""
-        done, patience = len(self.history), self.settings.patience
-        if done >= self.settings.epochs:
-            return "finished"
-        if patience is not None and done - self.best_epoch >= patience:
-            return "early"
-        return None
+        return why_end(len(self.history), self.best_epoch, self.settings)
 
     def _train_epoch(self, epoch: int) -> None:
         # Every epoch has seeds of its own, so that a training can go on from its end without a
@@ -211,8 +207,7 @@ class _Training:
                 test=errors.get("test"),
             )
         )
-        best = self.history[self.best_epoch - 1].validation if self.best_epoch else math.nan
-        if is_better(self.settings.metric, errors["validation"], best):
+        if is_best(self.history, self.best_epoch, self.settings):
             self.best_epoch, self.best_weights = len(self.history), self._weights()
 
     def _step(self, epoch: int, number: int, x: Tensor, y: Tensor) -> float:

@@ -12,11 +12,11 @@ from regaug.augment import Augmentation
 from regaug.augment.latent import INPUT
 from regaug.data.base import Split
 from regaug.exceptions import ArgumentError, ArgumentTypeError, PlaceError
-from regaug.metrics import is_better
 from regaug.models import MLP
 from regaug.samplers import BatchSampler, KernelPairSampler
 from regaug.training.checkpoint import load_weights
 from regaug.training.results import Ending, Epoch
+from regaug.training.schedule import is_best, why_end
 from regaug.training.settings import Settings
 
 
@@ -107,18 +107,14 @@ class Run:
     def note(self, epoch: Epoch) -> bool:
         """Add an epoch, see whether the run ends with it, and return whether it is the best."""
         self.history.append(epoch)
-        done, own = len(self.history), self.settings
-        best = self.history[self.best_epoch - 1].validation if self.best_epoch else math.nan
-        is_best = math.isfinite(epoch.loss) and is_better(own.metric, epoch.validation, best)
-        if is_best:
-            self.best_epoch = done
         if not math.isfinite(epoch.loss):
             self.ending = "diverged"
-        elif done >= own.epochs:
-            self.ending = "finished"
-        elif own.patience is not None and done - self.best_epoch >= own.patience:
-            self.ending = "early"
-        return is_best
+            return False
+        is_new_best = is_best(self.history, self.best_epoch, self.settings)
+        if is_new_best:
+            self.best_epoch = len(self.history)
+        self.ending = why_end(len(self.history), self.best_epoch, self.settings)
+        return is_new_best
 
 
 def _find_places(
