@@ -13,7 +13,7 @@ from regaug import FOMA, CMixup, Identity, Mixup, _random
 from regaug.data.base import Part, Split
 from regaug.exceptions import ArgumentError, DivergedError, PlaceError
 from regaug.models import MLP
-from regaug.training import Settings, fit
+from regaug.training import Settings, fit, fit_many
 from regaug.training.checkpoint import Checkpoints
 from regaug.training.schedule import rate_factor
 from regaug.training.step import AugmentedLoss, explain_divergence, make_optimizer
@@ -97,6 +97,36 @@ def test_appended_and_paired_samples_change_the_number_of_rows(place):
         augmented = AugmentedLoss(make_net(), augmentation, place)
         with augmented.acting():
             assert augmented(x, y).isfinite()
+
+
+def test_at_both_places_each_has_a_draw_of_its_own():
+    x, y = make_batch()
+    model, alike = make_net(), _random.make_generator
+    both = AugmentedLoss(model, FOMA(weight="lam", generator=alike(4)), "block_1", inputs_too=True)
+    with both.acting():
+        loss = both(x, y)
+    augment = FOMA(weight="lam", generator=alike(4))
+    new_x, new_y = augment(x, y)
+    first = augment.params
+    with augment.at(model, "block_1") as tap:
+        hidden_loss = F.mse_loss(model(new_x), tap.targets(new_y))
+    assert first.lam != tap.params.lam
+    assert loss.item() == pytest.approx(first.lam * tap.params.lam * hidden_loss.item(), rel=1e-6)
+
+
+def test_both_places_train_one_by_one_and_not_in_a_stack():
+    x, y = make_batch(30)
+    rows = torch.arange(30).numpy()
+    split = Split(*(Part(x, y, rows) for _ in range(3)))
+    settings = Settings(epochs=2, batch_size=10, method={"place": "both"})
+    assert fit(make_net(), split, "foma", settings).best_epoch > 0
+    with pytest.raises(PlaceError, match="for stacked runs, got 'both'"):
+        fit_many(split, "foma", [settings])
+
+
+def test_pairs_cannot_be_used_at_both_places():
+    with pytest.raises(PlaceError, match="for pairs of samples, got 'both'"):
+        AugmentedLoss(make_net(), CMixup(paired=True), "block_1", inputs_too=True)
 
 
 def test_the_augmentation_is_no_part_of_the_network():

@@ -1,14 +1,10 @@
 """The study: every method with the same number of settings on the same splits."""
 
-import signal
 import tempfile
-import threading
-import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,21 +13,20 @@ from torch import Tensor
 
 from regaug import _random
 from regaug import methods as method_table
-from regaug._checks import check_choice, check_integer, check_range
+from regaug._checks import check_choice, check_integer
 from regaug.data.base import Data, Split
 from regaug.data.scaling import StandardisedSplit
 from regaug.data.table import Kind, Table
 from regaug.exceptions import ArgumentError, ArgumentTypeError
-from regaug.studies.executors import run_here, run_in_processes
+from regaug.studies.running import Executor, check_work, run_tasks
 from regaug.studies.search import draw_trials
 from regaug.studies.store import Store
 from regaug.studies.study import Study
 from regaug.studies.tpe import plan_rounds
-from regaug.studies.work import Outcome, PlannedRun, Task, Worker, make_tasks, plan_runs, thin
+from regaug.studies.work import Outcome, PlannedRun, Worker, make_tasks, plan_runs, thin
 from regaug.training.naive import naive_names
 from regaug.training.settings import Metric
 
-Executor = Literal["process", "ray"]
 Search = Literal["random", "tpe"]
 
 BASELINE = "erm"
@@ -177,7 +172,7 @@ def compare(
     Returns:
         The study; ``print(study.verdict.text)`` says what it means.
     """
-    _check_work(jobs, executor, ray_address, max_minutes)
+    check_work(jobs, executor, ray_address, max_minutes)
     plan = make_plan(
         data,
         methods=methods,
@@ -230,82 +225,23 @@ def run_plan(
     Returns:
         Whether all are done; False if the time was up or Ctrl-C was pressed.
     """
-    _check_work(jobs, executor, ray_address, max_minutes)
-    worker = Worker(plan.splits, plan.configuration["hidden"])
-    end = None if max_minutes is None else time.monotonic() + 60 * max_minutes
-    with _stoppable() as stopped, _workers(executor, jobs, ray_address) as execute:
-
-        def is_over() -> bool:
-            return stopped.is_set() or (end is not None and time.monotonic() > end)
-
-        def is_done(task: Task) -> bool:
-            return {run.key for run in task} <= store.done()
-
-        for runs in _rounds(plan, store):
-            tasks = make_tasks(runs)
-            for outcome in execute(worker, tasks, is_done=is_done, is_over=is_over):
-                # Of a task that a kill cut short, or that others do too, some may be there.
-                known = store.done()
-                for key, run, result in outcome:
-                    if key not in known:
-                        store.add(key, run, result)
-                if watch is not None:
-                    watch(outcome)
-            if is_over():  # perhaps in the middle of a round
-                return len(store.done()) >= len(plan.runs)
-    return True
-
-
-def _check_work(
-    jobs: int, executor: Executor, ray_address: str | None, max_minutes: float | None
-) -> None:
-    check_integer("jobs", jobs, 1)
-    check_choice("executor", executor, ("process", "ray"))
-    if ray_address is not None and executor != "ray":
-        raise ArgumentError(f'`ray_address` needs executor="ray", got {executor!r}.')
-    if max_minutes is not None:
-        check_range("max_minutes", max_minutes, 0.0, open_low=True)
+    return run_tasks(
+        Worker(plan.splits, plan.configuration["hidden"]),
+        map(make_tasks, _rounds(plan, store)),
+        store,
+        total=len(plan.runs),
+        jobs=jobs,
+        executor=executor,
+        ray_address=ray_address,
+        max_minutes=max_minutes,
+        watch=watch,
+    )
 
 
 def _rounds(plan: Plan, store: Store) -> Iterator[Sequence[PlannedRun]]:
     if plan.configuration["search"] == "random":
         return iter([plan.runs])
     return plan_rounds(plan.runs, store.results, seed=plan.configuration["seed"])
-
-
-@contextmanager
-def _workers(
-    executor: Executor, jobs: int, ray_address: str | None
-) -> Iterator[Callable[..., Iterator[Outcome]]]:
-    """Give the function that does tasks, and keep alive for a while what it needs."""
-    if executor == "ray":
-        from regaug.studies.ray_executor import run_on_ray, running_ray
-
-        with running_ray(jobs=jobs, address=ray_address):
-            yield partial(run_on_ray, jobs=jobs)
-    else:
-        yield run_here if jobs == 1 else partial(run_in_processes, jobs=jobs)
-
-
-@contextmanager
-def _stoppable() -> Iterator[threading.Event]:
-    """Let the first Ctrl-C ask for an end after what is running; the second one interrupts."""
-    stopped = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield stopped
-        return
-    before = signal.getsignal(signal.SIGINT)
-
-    def stop(number: int, frame: Any) -> None:
-        if stopped.is_set():
-            raise KeyboardInterrupt
-        stopped.set()
-
-    signal.signal(signal.SIGINT, stop)
-    try:
-        yield stopped
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

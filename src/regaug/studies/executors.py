@@ -11,13 +11,13 @@ from multiprocessing import get_context
 import torch
 
 from regaug.exceptions import RegaugError
-from regaug.studies.work import Outcome, Task, Worker
+from regaug.studies.work import Outcome, Task, Works
 
-_worker: Worker | None = None  # of this process
+_worker: Works | None = None  # of this process
 
 
 def run_here(
-    worker: Worker,
+    worker: Works,
     tasks: Sequence[Task],
     *,
     is_done: Callable[[Task], bool],
@@ -37,7 +37,7 @@ def run_here(
 
 
 def run_in_processes(
-    worker: Worker,
+    worker: Works,
     tasks: Sequence[Task],
     *,
     jobs: int,
@@ -98,7 +98,7 @@ def _ignoring_interrupts() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _start(worker: Worker) -> None:
+def _start(worker: Works) -> None:
     global _worker
     _worker = worker
     torch.set_num_threads(1)

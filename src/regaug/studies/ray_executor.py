@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from regaug.exceptions import MissingExtraError, RegaugError
-from regaug.studies.work import Outcome, Task, Worker
+from regaug.studies.work import Outcome, Task, Works
 
 # How often a task starts again whose process was killed: it may be the task that kills it.
 _RETRIES = 3
@@ -50,7 +50,7 @@ def running_ray(*, jobs: int, address: str | None = None) -> Iterator[None]:
 
 
 def run_on_ray(
-    worker: Worker,
+    worker: Works,
     tasks: Sequence[Task],
     *,
     jobs: int,
@@ -111,13 +111,13 @@ def _do(places: list[Any], task: Task) -> Outcome:
 
 
 @lru_cache(maxsize=1)
-def _fetch(place: Any) -> Worker:
+def _fetch(place: Any) -> Works:
     """Return the worker of this process."""
     torch.set_num_threads(1)
     with warnings.catch_warnings():
         # The rows are in memory that processes share and may only read, which is all they do.
         warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
-        worker: Worker = _ray().get(place)
+        worker: Works = _ray().get(place)
     return worker
 
 

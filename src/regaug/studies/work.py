@@ -3,7 +3,7 @@
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -55,9 +55,16 @@ class PlannedRun:
         return run_key(self.describe())
 
 
-Task = tuple[PlannedRun, ...]  # what a worker does in one go
+Task = tuple[Any, ...]  # what a worker does in one go: runs, each with its key
 # What it makes of one: key, description and result of every run.
 Outcome = list[tuple[str, dict[str, Any], dict[str, Any]]]
+
+
+class Works(Protocol):
+    """Who does tasks; a copy is sent to every process."""
+
+    def do(self, task: Any) -> Outcome:
+        """Return key, description and result of every run of a task."""
 
 
 def plan_runs(

@@ -134,7 +134,12 @@ class _Training:
             split.train.y, size, own, seed=settings.seed, drop_last=True
         )
         self.loader = _make_loader(split.train, self.sampler, workers)
-        self.loss = AugmentedLoss(model, self.augmentation, method.find_place(model, own))
+        self.loss = AugmentedLoss(
+            model,
+            self.augmentation,
+            method.find_place(model, own),
+            inputs_too=own["place"] == methods.BOTH,
+        )
         # Scaled gradients cannot be clipped by an optimiser that unscales them itself.
         fused = fabric.device.type in ("cpu", "cuda") and precision != "16"
         self.plain_optimizer = make_optimizer(model, settings, fused=fused)

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from regaug.augment import Augmentation
 from regaug.augment.latent import INPUT, Tap
-from regaug.exceptions import ArgumentError
+from regaug.exceptions import ArgumentError, PlaceError
 from regaug.training.settings import Settings
 
 
@@ -23,10 +23,16 @@ class AugmentedLoss(nn.Module):
         model: The model; its parameters are those of this module.
         augmentation: Acts in training mode.
         place: Where it acts: ``"input"``, a layer, or several of which one is drawn per step.
+        inputs_too: Act on the inputs as well as at the layer, with a draw of its own.
     """
 
     def __init__(
-        self, model: nn.Module, augmentation: Augmentation[Any], place: str | tuple[str, ...]
+        self,
+        model: nn.Module,
+        augmentation: Augmentation[Any],
+        place: str | tuple[str, ...],
+        *,
+        inputs_too: bool = False,
     ) -> None:
         super().__init__()
         self.model = model
@@ -35,6 +41,12 @@ class AugmentedLoss(nn.Module):
         self._taps: tuple[Tap, ...] = ()
         if place != INPUT:
             self._taps = (augmentation.at(model, place),)
+        if inputs_too and getattr(augmentation, "paired", False):
+            raise PlaceError(
+                "`place` must be 'input' or a layer for pairs of samples, got 'both': the first of "
+                "the two places uses the pairs up."
+            )
+        self._on_inputs = inputs_too or not self._taps
 
     @contextmanager
     def acting(self) -> Iterator[None]:
@@ -47,20 +59,20 @@ class AugmentedLoss(nn.Module):
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
         """Return the loss of one batch."""
-        augmentation = self._augmentations[0]
-        if self._taps:
-            prediction = self.model(x)
-            y = self._taps[0].targets(y)
-        else:
+        augmentation, weight = self._augmentations[0], 1.0
+        if self._on_inputs:
             x, y = augmentation(x, y)
-            prediction = self.model(x)
+            weight *= getattr(augmentation.params, "weight", 1.0)
+        prediction = self.model(x)
+        if self._taps:
+            y = self._taps[0].targets(y)
+            weight *= getattr(augmentation.params, "weight", 1.0)
         if prediction.shape != y.shape:
             raise ArgumentError(
                 f"`model` must put out a prediction for every target, {tuple(y.shape)}, got "
                 f"{tuple(prediction.shape)}."
             )
         loss = F.mse_loss(prediction, y)
-        weight = getattr(augmentation.params, "weight", 1.0)
         return loss if weight == 1.0 else weight * loss
 
 
