@@ -22,7 +22,8 @@ from regaug.exceptions import ArgumentError, PlaceError
 from regaug.samplers import SAMPLERS, BatchSampler
 
 # A layer: the one a model names as its latent place. Layers: any that it names, drawn per step.
-INPUT, LAYER, LAYERS = "input", "layer", "layers"
+# Both: the inputs and the layer in every step, each with a draw of its own.
+INPUT, LAYER, LAYERS, BOTH = "input", "layer", "layers", "both"
 
 
 @dataclass(frozen=True)
@@ -92,11 +93,13 @@ class Method:
     def find_place(self, model: nn.Module, settings: Mapping[str, Any]) -> str | tuple[str, ...]:
         """Return where in a model these settings act: a name, or several of which one is drawn.
 
+        For ``"both"`` it is the layer; that the inputs are augmented too is up to the caller.
+
         Networks of :mod:`regaug.models` name their layers in ``model.places``, the best known one
         first. For any other model give the name of a layer as ``place``, or a list of names.
         """
         place = settings["place"]
-        if place not in (LAYER, LAYERS):
+        if place not in (LAYER, LAYERS, BOTH):
             return place if isinstance(place, str) else tuple(place)
         known = getattr(model, "places", ())
         if not known:
@@ -105,7 +108,7 @@ class Method:
                 f"{type(model).__name__} does not say where {place!r} is: give it an attribute "
                 f"`places`, or name a layer as `place`, one of {layers}."
             )
-        return str(known[0]) if place == LAYER else tuple(known)
+        return tuple(known) if place == LAYERS else str(known[0])
 
     def make_augmentation(self, settings: Mapping[str, Any], *, seed: int = 0) -> Augmentation[Any]:
         """Make the augmentation that these settings describe."""
@@ -131,7 +134,10 @@ class Method:
 _STRENGTH: Space = {"p": Between(0.05, 1.0), "anneal": OneOf((None, 0.3, 0.7, 1.0))}
 _COMPANY: Space = {"sampler": OneOf(("random", "nearest"))}
 _PLACE: Space = {"place": OneOf((INPUT, LAYER))}
+# FOMA: how much of the small directions is left, half of it on average or next to nothing.
+_REST: Space = {"alpha": Between(0.2, 5.0, log=True), "lam_range": OneOf((None, (0.0, 0.3)))}
 _START = {"sampler": "random", "place": INPUT, "p": 1.0, "anneal": 0.7}
+_NEAR = {"sampler": "nearest", "alpha": 1.0, "lam_range": None}
 
 METHODS: dict[str, Method] = {
     "erm": Method(
@@ -178,19 +184,20 @@ METHODS: dict[str, Method] = {
     "foma": Method(
         "FOMA, with the intrinsic dimension as the cut",
         FOMA,
-        {**_START, "sampler": "nearest", "alpha": 1.0, "k": "two_nn"},
-        {**_STRENGTH, **_COMPANY, **_PLACE, "alpha": Between(0.2, 5.0, log=True)},
+        {**_START, **_NEAR, "k": "two_nn"},
+        # Noise has many dimensions: where there is much of it the estimate is too high.
+        {**_STRENGTH, **_COMPANY, **_PLACE, **_REST, "k": OneOf(("two_nn", 1, 2, 4))},
     ),
     "foma-rho": Method(
         "FOMA, with a share of the singular values as the cut",
         FOMA,
-        {**_START, "sampler": "nearest", "alpha": 1.0, "rho": 0.9},
+        {**_START, **_NEAR, "rho": 0.9},
         {
             **_STRENGTH,
             **_COMPANY,
             **_PLACE,
-            "alpha": Between(0.2, 5.0, log=True),
-            "rho": OneOf((0.8, 0.85, 0.9, 0.95, 0.975, 0.99)),
+            **_REST,
+            "rho": OneOf((0.5, 0.7, 0.8, 0.9, 0.95, 0.99)),
         },
     ),
     "cems": Method(
