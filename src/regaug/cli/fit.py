@@ -43,14 +43,15 @@ def fit(
     model.save(out)
     scores = model.held_out
     if as_json:
-        found = {"model": str(out), "method": model.method, "held_out": scores.to_dict()}
+        found = {"model": str(out), "method": model.method, "held_out": scores and scores.to_dict()}
         typer.echo(json.dumps(found, indent=2))
         return
-    explained = "" if scores.r2 is None else f", R2 {scores.r2:.3f}"
-    typer.echo(
-        f"{model.method}, {len(model.members)} nets; on {scores.n} rows that were put aside: RMSE "
-        f"{scores.rmse:.4g}{explained}."
-    )
+    if scores is not None:
+        explained = "" if scores.r2 is None else f", R2 {scores.r2:.3f}"
+        typer.echo(
+            f"{model.method}, {len(model.members)} nets; on {scores.n} rows that were put aside: "
+            f"RMSE {scores.rmse:.4g}{explained}."
+        )
     typer.echo(f"The model is in {out}. Predict with: regaug predict {out} NEW.csv -o OUT.csv")
 
 

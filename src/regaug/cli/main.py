@@ -14,6 +14,7 @@ from regaug.cli.dimension import dimension
 from regaug.cli.fit import fit
 from regaug.cli.predict import predict
 from regaug.cli.report import report
+from regaug.cli.reproduce import reproduce
 from regaug.exceptions import RegaugError, UnknownNameError
 
 FAILED, WRONG_USAGE = 1, 2
@@ -39,7 +40,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for command in (compare, fit, predict, augment, dimension, report):
+for command in (compare, fit, predict, augment, dimension, report, reproduce):
     app.command()(command)
 app.add_typer(data.app, name="data")
 

@@ -19,17 +19,24 @@ def predict(
     source: Annotated[str, typer.Argument(metavar="DATA", help="A CSV or Parquet file.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="A CSV or Parquet file to write.")],
     interval: Annotated[
-        float, typer.Option(help="Share of rows whose target is to lie in its interval.")
-    ] = 0.9,
+        float | None,
+        typer.Option(
+            help="Share of rows whose target is to lie in its interval; 0.9 if the model has "
+            "intervals."
+        ),
+    ] = None,
     as_json: AsJSON = False,
 ) -> None:
     """Predict every row of a table; its own columns are kept.
 
-    New columns: the mean of the nets, how far they disagree, and the ends of an interval.
+    New columns: the mean of the nets, how far they disagree, and the ends of an interval. A model
+    that was trained on all its rows has no intervals.
 
     Example: regaug predict model/ new.csv -o predicted.csv
     """
     ensemble = Ensemble.load(model)
+    if interval is None and ensemble.calibration is not None:
+        interval = 0.9
     frame = read_frame(source)
     # A model of a named data set was fitted on an array: its columns have an order and no names.
     rows = frame if ensemble.preparation.encoder else frame.to_numpy()

@@ -1,0 +1,199 @@
+"""The page of findings, written from the measured tables by ``make findings``."""
+
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from regaug.reproduction.figures import FIGURES
+from regaug.reproduction.words import Text, as_markdown, measured_tables, time_table
+
+Found = Mapping[str, Any]
+
+INTRO = """\
+# The paper, measured again
+
+*This page is written by `make findings` from the runs in `benchmarks/results/reproduction`. The
+figures called "published" are the paper's (Kaufman and Azencot, ICML 2024); all others were
+measured, by the commands below the tables.*
+
+Every method is trained twice:
+
+- **paper**: the splits, raw targets, epochs and settings that the paper gives for FOMA (its tables
+  8 and 9), and those of C-Mixup's released configuration for plain training (`erm`) and the others,
+  which the paper says it uses. No setting was changed to come closer.
+- **tuned**: inputs and targets standardised, the same number of settings for every method, `erm`
+  included, each split choosing by its own validation error; ten splits for tables, with a test that
+  accounts for how many methods there are and for what the splits have in common.
+
+"Apart" is the difference of measured and published mean in combined standard errors, where both
+have a standard deviation: beyond 2 it is more than chance.
+"""
+
+ORDER = (
+    "airfoil",
+    "no2",
+    "exchange-rate",
+    "electricity",
+    "echo",
+    "rcf-mnist",
+    "crimes",
+    "dti",
+    "povertymap",
+)
+
+
+def make_page(folder: str | Path) -> str:
+    """Return the page as Markdown.
+
+    Args:
+        folder: Has the measured tables in ``tables/`` and the numbers of the figures beside.
+    """
+    folder = Path(folder)
+    tables = [json.loads(path.read_text()) for path in sorted((folder / "tables").glob("*.json"))]
+    tables.sort(key=lambda found: ORDER.index(found["data"]))
+    compared = [found for found in tables if found["experiment"].endswith("-distribution")]
+    parts = [INTRO, "## What reproduces, and what does not\n"]
+    parts += [_summary(found) for found in compared]
+    for title, names in (
+        ("In distribution (tables 3 and 10)", ("in-distribution",)),
+        ("Out of distribution (tables 4 and 11)", ("out-of-distribution",)),
+        ("Random or close batches (table 1)", ("batches",)),
+        ("Where FOMA acts (table 5)", ("ablation",)),
+        ("Noise (tables 6 and 7)", ("noise",)),
+        ("What an epoch costs (table 2)", ("time",)),
+    ):
+        own = [found for found in tables if found["experiment"] in names]
+        if own:
+            parts.append(f"## {title}\n")
+            parts += [_section(found) for found in own]
+    parts.append("## Figures\n")
+    parts += list(_figures(folder))
+    return "\n".join(parts)
+
+
+def _summary(found: Found) -> str:
+    """Return what a data set has shown, in sentences."""
+    sentences = [*_about_paper(found), *_about_tuned(found)]
+    note = f" ({found['note']})" if found["note"] else ""
+    return f"**{found['data']}**{note}. {' '.join(sentences)}\n"
+
+
+def _about_paper(found: Found) -> Iterator[str]:
+    first = {line["label"]: line["figures"][0] for line in found["paper"] if line["figures"]}
+    if found["note"]:
+        yield "The data differs from the paper's, so the errors do not compare; their order may."
+    else:
+        near = [name for name, figure in first.items() if _is_near(figure)]
+        far = [name for name, figure in first.items() if _is_far(figure)]
+        if near:
+            yield f"Within two standard errors of the published figure: {', '.join(near)}."
+        if far:
+            listed = ", ".join(
+                f"{name} ({first[name]['mean']:.3g}, published {first[name]['published_mean']:.3g})"
+                for name in far
+            )
+            yield f"Further apart: {listed}."
+        yield from _under_trained(first, far)
+    if "erm" in first:
+        yield from _against_plain(first)
+
+
+def _under_trained(first: Mapping[str, Found], far: Sequence[str]) -> Iterator[str]:
+    """Say where the training itself, and not the method, explains a large error."""
+    for name in far:
+        plain = first.get(f"erm, trained as {name}")
+        if plain is not None and plain["mean"] > 1.5 * first["erm"]["mean"]:
+            yield (
+                f"Plain training with the published rate, batches and epochs of {name} has an "
+                f"error of {plain['mean']:.3g} itself: they are too few steps for this data, with "
+                "or without the method."
+            )
+
+
+def _against_plain(first: Mapping[str, Found]) -> Iterator[str]:
+    plain = first["erm"]
+    sign = -1 if plain["metric"] == "pearson" else 1
+    words = []
+    for name in ("foma", "foma-rho"):
+        if name in first:
+            change = 100 * (first[name]["mean"] / plain["mean"] - 1)
+            verdict = "better" if sign * change < 0 else "worse"
+            words.append(f"{name} is {abs(change):.3g} % {verdict} than plain training")
+    if words:
+        yield f"In the paper's protocol {' and '.join(words)} here."
+    naive = [name for name in ("last-value", "ridge", "boosting") if name in first]
+    better = [name for name in naive if sign * (first[name]["mean"] - plain["mean"]) < 0]
+    if better:
+        listed = " and ".join(f"{name} ({first[name]['mean']:.4g})" for name in better)
+        yield f"Plain training ({plain['mean']:.4g}) is beaten by {listed}, which need no net."
+
+
+def _is_near(figure: Found) -> bool:
+    return figure["apart"] is not None and abs(figure["apart"]) <= 2
+
+
+def _is_far(figure: Found) -> bool:
+    return figure["apart"] is not None and abs(figure["apart"]) > 2
+
+
+def _about_tuned(found: Found) -> Iterator[str]:
+    if not found["tuned"]:
+        return
+    yield f"Tuned: {found['verdict']}"
+    rows = {row["name"]: row for row in found["tuned"]}
+    known = [rows[name] for name in ("foma", "foma-rho") if name in rows]
+    known = [row for row in known if row["change"] is not None]
+    if not known:
+        return
+    best = min(known, key=lambda row: row["change"] if row["change"] is not None else 0.0)
+    yield (
+        f"The better FOMA is {best['name']}: {best['change']:+.1f} % against tuned plain training, "
+        f"95 % interval {best['change_low']:+.1f} to {best['change_high']:+.1f}, with "
+        f"{_say_settings(found['best'][best['name']])}."
+    )
+
+
+def _say_settings(settings: Found) -> str:
+    own = settings["method"]
+    cut = f"rho {own['rho']}" if own.get("rho") is not None else f"k {own.get('k')}"
+    until = "throughout" if own["anneal"] is None else f"faded out over {own['anneal']:.0%}"
+    return (
+        f"{own['sampler']} batches at the {own['place']}, {cut}, a batch touched with probability "
+        f"{own['p']:.2g} {until}"
+    )
+
+
+def _section(found: Found) -> str:
+    texts = [time_table(found)] if found["experiment"] == "time" else list(measured_tables(found))
+    return "\n".join(_table(text, found["data"]) for text in texts)
+
+
+def _table(text: Text, data: str) -> str:
+    notes = "".join(f"{_as_note(note)}\n\n" for note in text.notes if note)
+    return f"### {data}: {text.header[0]}\n\n{as_markdown(text)}\n{notes}"
+
+
+def _as_note(note: str) -> str:
+    head, _, command = note.partition("Made by: ")
+    return f"Made by `{command}`." if command and not head else note
+
+
+def _figures(folder: Path) -> Iterator[str]:
+    for name, figure in FIGURES.items():
+        path = folder / f"{name}.json"
+        if path.exists():
+            caption = figure.caption(json.loads(path.read_text()))
+            command = f"Made by `regaug reproduce {name}`."
+            yield f"![{figure.title}](figures/{name}.png)\n\n{caption} {command}\n"
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Write the page of the tables in a folder to a file."""
+    folder, path = arguments
+    Path(path).write_text(make_page(folder), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

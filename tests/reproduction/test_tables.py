@@ -1,0 +1,96 @@
+"""The tables as runs: which rows there are, what they share, and what a budget cuts."""
+
+import pytest
+
+from regaug.exceptions import ArgumentError, UnknownNameError
+from regaug.reproduction import published
+from regaug.reproduction.recipes import METHODS, paper_settings
+from regaug.reproduction.sources import find
+from regaug.reproduction.tables import (
+    EXPERIMENTS,
+    Size,
+    estimate_seconds,
+    find_sources,
+    fit_to_budget,
+    make_rows,
+)
+
+
+def rows_of(name, data="airfoil", **options):
+    return make_rows(EXPERIMENTS[name], find(data), size=Size(**options))
+
+
+def test_every_table_of_results_belongs_to_an_experiment():
+    numbers = {number for experiment in EXPERIMENTS.values() for number in experiment.tables}
+    assert numbers == {1, 3, 4, 5, 6, 7, 10, 11}  # 2 is the time, 8 and 9 are settings
+
+
+def test_the_papers_methods_are_trained_in_both_protocols(made_up):
+    rows = rows_of("in-distribution")
+    assert [row.method for row in rows if row.protocol == "paper"][: len(METHODS)] == list(METHODS)
+    tuned = [row for row in rows if row.protocol == "tuned" and row.runs[0].settings is not None]
+    assert len({len(row.runs) for row in tuned}) == 1  # the same budget for every method
+    assert {len({run.split for run in row.runs}) for row in tuned} == {10}
+    assert [row.label for row in rows if row.method == "boosting"] == ["boosting"] * 2
+
+
+def test_settings_are_those_that_are_published():
+    own = paper_settings("airfoil", "foma-rho", seed=5)
+    assert (own.learning_rate, own.batch_size, own.epochs, own.seed) == (5e-4, 128, 100, 5)
+    assert own.method["rho"] == 0.975
+    assert own.method["anneal"] is None
+    mixup = paper_settings("exchange-rate", "mixup", seed=0)
+    assert (mixup.batch_size, mixup.clip, mixup.method["alpha"]) == (128, 10.0, 1.5)
+    assert paper_settings("dti", "erm", seed=0).metric == "pearson"
+
+
+def test_close_batches_are_the_same_runs_in_two_tables(made_up):
+    compared = {row.label: row for row in rows_of("in-distribution") if row.protocol == "paper"}
+    batches = {row.label: row for row in rows_of("batches")}
+    close, random = batches["foma, nearest batches"], batches["foma, random batches"]
+    assert [run.key for run in close.runs] == [run.key for run in compared["foma"].runs]
+    assert not {run.key for run in random.runs} & {run.key for run in close.runs}
+
+
+def test_the_ablation_has_a_row_for_each_published_one(real_data, monkeypatch):
+    monkeypatch.setenv("REGAUG_DATA", str(real_data))
+    rows = rows_of("ablation", "no2")
+    assert len(rows) == len(published.cells(table=5, data="no2", metric="rmse")) == 10
+    for row in rows:
+        for name, value in row.options.items():
+            assert row.runs[0].settings.method[name] == value
+
+
+def test_noise_tries_four_strengths_on_every_seed(made_up):
+    row = next(row for row in rows_of("noise", seeds=2) if row.method == "noise")
+    assert len(row.runs) == 8
+    assert {run.settings.method["sigma"] for run in row.runs} == {0.1, 0.01, 0.001, 0.0001}
+
+
+def test_plain_training_is_always_there(made_up):
+    experiment = EXPERIMENTS["in-distribution"]
+    rows = make_rows(experiment, find("airfoil"), methods=["cems"], size=Size())
+    assert {"erm", "cems"} <= {row.method for row in rows}
+    with pytest.raises(UnknownNameError):
+        make_rows(experiment, find("airfoil"), methods=["fomma"], size=Size())
+
+
+def test_data_sets_of_another_table_are_refused():
+    with pytest.raises(ArgumentError, match="must be of ablation: no2, electricity; got 'crimes'"):
+        find_sources(EXPERIMENTS["ablation"], ["crimes"])
+
+
+def test_a_budget_cuts_epochs_and_settings_but_no_method(made_up):
+    source = find("airfoil")
+    sources = {"airfoil": source}
+
+    def make(size):
+        return make_rows(EXPERIMENTS["in-distribution"], source, size=size)
+
+    whole, full = fit_to_budget(make, sources, seeds=2, minutes=None, jobs=1)
+    some, cut = fit_to_budget(make, sources, seeds=2, minutes=0.2, jobs=1)
+    assert full.is_full
+    assert not cut.is_full
+    assert estimate_seconds(some, sources) < estimate_seconds(whole, sources)
+    assert [row.label for row in some] == [row.label for row in whole]
+    assert some[0].runs[0].settings.epochs < whole[0].runs[0].settings.epochs == 100
