@@ -1,0 +1,39 @@
+"""The recipe for Accelerate, as it is written in the examples, on one process and on two."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "accelerate_loop.py"
+# The processes may write into one line.
+LINE = re.compile(
+    r"process \d of (\d): (\d+) samples, test error ([\d.]+), sum of weights (-?\d+\.\d+)"
+)
+
+
+def run(processes):
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    done = subprocess.run(
+        [*torchrun, f"--nproc-per-node={processes}", str(EXAMPLE)],
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    return [match.groups() for match in LINE.finditer(done.stdout)]
+
+
+def test_two_processes_share_the_batches_and_end_with_the_same_weights():
+    pytest.importorskip("accelerate", reason="accelerate is not installed")
+    lines = run(2)
+    assert len(lines) == 2
+    for world, samples, error, _ in lines:
+        assert world == "2"
+        assert samples == "3200"  # half of the 320 rows in each of 20 epochs
+        assert float(error) < 0.3
+    assert lines[0][3] == lines[1][3]
