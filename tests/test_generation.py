@@ -8,7 +8,7 @@ import torch
 from regaug import methods
 from regaug.data import load, read_table
 from regaug.exceptions import ArgumentError, ArgumentTypeError, UnknownNameError
-from regaug.generation import generate
+from regaug.generation import augment_rows, generate
 
 ON_INPUTS = [name for name in methods.names() if name not in ("erm", "manifold-mixup")]
 
@@ -190,3 +190,20 @@ def test_wrong_arguments_are_named(table):
         generate(table, method="mixup", rows=5, seed=-1)
     with pytest.raises(ArgumentTypeError, match="`data` must be a table"):
         generate(make_frame(), method="mixup", rows=5)
+
+
+@pytest.mark.parametrize("method", ON_INPUTS)
+def test_every_new_row_names_the_row_it_starts_from(method):
+    x = torch.randn(50, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    x, y, sources = augment_rows(x, x[:, :1].exp(), method, {}, 70, seed=0)
+    assert x.shape == (70, 3)
+    assert y.shape == (70, 1)
+    assert sources.shape == (70,)
+    assert 0 <= sources.min() <= sources.max() < 50
+
+
+def test_a_row_that_moves_little_is_near_the_one_it_starts_from():
+    x = torch.randn(50, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    for method, calm in (("noise", {"sigma": 1e-6}), ("cems", {"sigma": 1e-6})):
+        new, _, sources = augment_rows(x, x[:, :1], method, calm, 70, seed=0)
+        np.testing.assert_allclose(new, x[sources], atol=1e-4)

@@ -78,7 +78,7 @@ def generate(
     encoder = Encoder.fit(frame[list(table.inputs)])
     x = torch.from_numpy(encoder.transform(frame)).double()
     y = np.column_stack([read_numbers(frame[target]).values for target in table.targets])
-    new_x, new_y = _augment(x, torch.from_numpy(y), method, settings or {}, rows, seed)
+    new_x, new_y, _ = augment_rows(x, torch.from_numpy(y), method, settings or {}, rows, seed)
     targets = Encoder(tuple(Number(name, 0.0, indicator=False) for name in table.targets))
     new = {
         column.name: restore(column, values[column.name], frame[column.name], rng)
@@ -109,10 +109,22 @@ def _as_table(data: Data) -> Table:
     return Table(frame, targets=targets, name=data.info.name)
 
 
-def _augment(
+def augment_rows(
     x: Tensor, y: Tensor, method: str, changes: Mapping[str, Any], rows: int, seed: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Standardise, draw and augment batches until there are enough rows, and scale them back."""
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
+    """Standardise, draw and augment batches until there are enough rows, and scale them back.
+
+    Args:
+        x: Inputs ``(n, d)``, float64, finite.
+        y: Targets ``(n, m)``, likewise.
+        method: Name of a method that acts on inputs.
+        changes: Settings of the method that differ from its defaults.
+        rows: How many new rows, at least 1.
+        seed: The same seed gives the same rows.
+
+    Returns:
+        New inputs and targets, and the place of the row that each of them started from.
+    """
     chosen = methods.get(method)
     settings = {**chosen.settings(**changes), "p": 1.0, "anneal": None, "append": False}
     augmentation = chosen.make_augmentation(settings, seed=seed)
@@ -123,10 +135,12 @@ def _augment(
     # Whole batches only: a batch of a row or two has no neighbourhood.
     size = min(BATCH_SIZE, len(x))
     sampler = chosen.make_sampler(y, size, settings, seed=seed, drop_last=True)
-    batches = islice(_endless(sampler), -(-rows // size))
+    batches = list(islice(_endless(sampler), -(-rows // size)))
     made = [augmentation(x[batch], y[batch]) for batch in batches]
     new_x, new_y = (torch.cat(parts)[:rows] for parts in zip(*made, strict=True))
-    return x_scaler.inverse(new_x).numpy(), y_scaler.inverse(new_y).numpy()
+    # Where a batch brings partners they come last, and no row starts from them.
+    sources = np.concatenate([batch[:size] for batch in batches])[:rows]
+    return x_scaler.inverse(new_x).numpy(), y_scaler.inverse(new_y).numpy(), sources
 
 
 def _check_usable(method: str, augmentation: Augmentation[Any], place: Any) -> None:

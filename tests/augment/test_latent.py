@@ -342,3 +342,55 @@ def test_a_compiled_model_gives_the_same_loss(batch, name):
         loss = F.mse_loss(compiled(x), tap.targets(y))
         loss.backward()
     torch.testing.assert_close(loss, expected)
+
+
+def test_run_gives_a_plain_output_and_its_targets(batch):
+    net, (x, y) = Net(), batch
+    with FOMA().at(net, "block_1") as tap:
+        output, new_y = tap.run(lambda: net(x), y)
+        params = tap.params
+    assert type(output) is torch.Tensor
+    expected, expected_y = by_hand(net, x, y, params)
+    torch.testing.assert_close(output, expected)
+    torch.testing.assert_close(new_y, expected_y)
+    net.eval()
+    with FOMA().at(net, "block_1") as tap:
+        output, same_y = tap.run(lambda: net(x), y)
+    assert torch.equal(output, net(x))
+    assert same_y is y
+
+
+def test_run_may_change_the_number_of_samples(batch):
+    net, (x, y) = Net(), batch
+    with FOMA(append=True).at(net, "block_1") as tap:
+        output, new_y = tap.run(lambda: net(x), y)
+    assert len(output) == len(new_y) == 24
+    assert torch.equal(new_y[:12], y)
+
+
+@pytest.mark.filterwarnings("ignore")  # of the compiler's own making
+@pytest.mark.parametrize("is_compiled", [False, True])
+def test_a_whole_step_may_be_run_around_the_layer(batch, is_compiled):
+    net, (x, y) = Net(), batch
+    model = torch.compile(net, backend="aot_eager") if is_compiled else net
+
+    def step(x, y):
+        view = y[:]
+        output = model(x)
+        return output, view, F.mse_loss(output, y)
+
+    before = y.clone()
+    tap = FOMA().at(net, "block_1")
+    output, new_y, loss = tap.around(step, x, y)
+    expected, expected_y = by_hand(net, x, y, tap.params)
+    torch.testing.assert_close(output, expected)
+    torch.testing.assert_close(new_y, expected_y)
+    torch.testing.assert_close(loss, F.mse_loss(expected, expected_y))
+    first = list(net.block_1.parameters())
+    gradients = torch.autograd.grad(loss, first)
+    wanted = torch.autograd.grad(F.mse_loss(expected, expected_y), first)
+    torch.testing.assert_close(gradients, wanted)
+    assert torch.equal(y, before)
+    assert not any(module._forward_hooks for module in net.modules())
+    net.eval()
+    assert tap.around(step, x, y)[1].data_ptr() == y.data_ptr()

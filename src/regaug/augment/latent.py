@@ -1,11 +1,14 @@
 """Act at a layer: augment what a module puts out, and hand back the targets that go with it."""
 
 import operator
+import sys
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from types import TracebackType
 from typing import Any, Self
 
+import torch
 from torch import Tensor, nn
 
 from regaug import _random
@@ -94,6 +97,26 @@ class Tap:
         self._given.append((y, new_y))
         return new_y
 
+    def around(self, step: Callable[[Tensor, Tensor], Any], x: Tensor, y: Tensor) -> Any:
+        """Run ``step(x, y)``, anything that runs the layer once, and return what it returns.
+
+        For a training step that is not ours to write: no ``with`` block and no other call are
+        needed. The ``y`` it is given is a copy that gets the new targets when the layer runs. What
+        is compiled runs uncompiled.
+        """
+        if not self._is_active():
+            return step(x, y)
+        new_y = y.clone()
+        with _uncompiled():
+            output, _ = self._run(step, self._draw_place(), y, (x, new_y), {}, new_y)
+        return output
+
+    def run(self, forward: Callable[[], Any], y: Tensor) -> tuple[Any, Tensor]:
+        """Call the model through ``forward``; return its output, no stand-in, and the targets."""
+        output = forward()
+        new_y = self.targets(y)
+        return _values(output), new_y
+
     def _is_active(self) -> bool:
         return self._augmentation.training and self._model.training
 
@@ -101,20 +124,24 @@ class Tap:
         """Stand in for ``model.forward``."""
         if not self._is_active():
             return self._plain_forward(*args, **kwargs)
-        names = list(self._modules)
-        if len(names) > 1:
-            self.place = names[_random.integer(len(names), self._augmentation.generator)]
-        place = self.place
+        place, forward = self._draw_place(), self._forward
         if not self._given:
-            later = _Later(lambda y: self._run(place, y, args, kwargs))
+            later = _Later(lambda y: self._run(forward, place, y, args, kwargs))
             self._waiting.append(later)
             return later.output
         y, placeholder = self._given.popleft()
-        output, _ = self._run(place, y, args, kwargs, placeholder)
+        output, _ = self._run(forward, place, y, args, kwargs, placeholder)
         return output
+
+    def _draw_place(self) -> str:
+        names = list(self._modules)
+        if len(names) > 1:
+            self.place = names[_random.integer(len(names), self._augmentation.generator)]
+        return self.place
 
     def _run(
         self,
+        forward: Callable[..., Any],
         place: str,
         y: Tensor,
         args: tuple[Any, ...],
@@ -125,7 +152,7 @@ class Tap:
         module = self._modules[place]
         if module is None:
             x, y = self._augment(place, args[0] if args else None, y, placeholder)
-            return self._forward(x, *args[1:], **kwargs), y
+            return forward(x, *args[1:], **kwargs), y
 
         new_targets: list[Tensor] = []
 
@@ -142,7 +169,7 @@ class Tap:
         handle = module.register_forward_hook(hook)
         try:
             with self._augmentation.observing(args[0] if args else None, y):
-                output = self._forward(*args, **kwargs)
+                output = forward(*args, **kwargs)
         finally:
             handle.remove()
         if not new_targets:
@@ -293,6 +320,15 @@ def _values(item: Any) -> Any:
     if type(item) in (list, tuple):
         return type(item)(_values(value) for value in item)
     return item
+
+
+def _uncompiled() -> AbstractContextManager[Any]:
+    """Run everything as it is written: a compiled layer does not look for hooks."""
+    # Nothing is compiled before this module is imported, which takes its time.
+    if "torch._dynamo" not in sys.modules:
+        return nullcontext()
+    stance: AbstractContextManager[Any] = torch.compiler.set_stance("force_eager")
+    return stance
 
 
 def _find(model: nn.Module, name: str) -> nn.Module | None:

@@ -1,0 +1,263 @@
+"""The callback: augment the training batches of any LightningModule while it is fitted."""
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from torch import Tensor
+
+from regaug import _random, methods
+from regaug._checks import check_choice
+from regaug.augment import Augmentation
+from regaug.augment.latent import INPUT, Tap
+from regaug.exceptions import ArgumentError, ArgumentTypeError, CheckpointError
+from regaug.integrations.lightning.base import Callback
+from regaug.integrations.lightning.batches import (
+    Get,
+    Set,
+    as_pair,
+    get_pair,
+    scale_loss,
+    set_pair,
+)
+from regaug.integrations.lightning.checks import (
+    check_end,
+    check_rows_stay,
+    check_weight,
+    progress_of,
+)
+from regaug.integrations.lightning.loader import (
+    AnySampler,
+    check_sampler,
+    read_rows,
+    with_sampler,
+)
+from regaug.integrations.lightning.watch import TargetsWatch
+from regaug.integrations.lightning.wrapping import replace_loader, wrap_training_step
+
+if TYPE_CHECKING:
+    from lightning.pytorch import LightningModule, Trainer
+
+    from regaug.functional.foma import Targets
+
+Run = Callable[[Tensor, Tensor], Any]  # the rest of a training step, from x and y on
+
+
+class AugmentCallback(Callback):
+    """Augment the training batches of a Lightning ``Trainer``, at the inputs or at a layer.
+
+    Validation, test and prediction see the data as they are, and the module is not edited: while
+    ``fit`` lasts, its ``training_step`` is given a batch with another x and y. At a layer, y is a
+    copy that gets its new values when the layer runs, so the step's own loss uses them; a step
+    that computes from y before its forward pass would miss them, which is an error.
+
+    ``anneal`` follows the trainer's epochs or steps. An augmentation that learns from the training
+    rows does so when ``fit`` starts. Every batch has draws of its own, made from the generator's
+    initial seed, the epoch, the batch and the process, so a run that goes on from a checkpoint
+    draws what the uninterrupted run would have drawn.
+
+    Args:
+        aug: An augmentation, or a method's name (``regaug.methods.names()``), which stands for an
+            augmentation, its place and its sampler. It acts in training mode only, as everywhere.
+        place: None or ``"input"`` for the inputs, the name of a layer as in
+            ``module.named_modules()``, or several names of which one is drawn per step.
+        sampler: Who shares a batch: a name such as ``"nearest"``, a function that is called as
+            ``sampler(y, batch_size, seed=..., drop_last=...)``, or a batch sampler. None leaves
+            the train loader as it is. The data set is read once for its targets, unless a batch
+            sampler is given.
+        targets: ``"joint"`` trains on the new targets, ``"keep"`` on the original ones.
+        get: ``get(batch)`` returns x and y of a batch that is not ``(x, y)``.
+        set: ``set(batch, x, y)`` returns a new batch with these; goes with ``get``.
+
+    Example:
+        >>> from regaug import FOMA
+        >>> callback = AugmentCallback(FOMA(rho=0.9, anneal=0.7), place="net.1", sampler="nearest")
+        >>> callback.state_key
+        "AugmentCallback(FOMA, place='net.1')"
+    """
+
+    def __init__(
+        self,
+        aug: Augmentation[Any] | str,
+        place: str | Sequence[str] | None = None,
+        *,
+        sampler: AnySampler | None = None,
+        targets: "Targets" = "joint",
+        get: Get | None = None,
+        set: Set | None = None,
+    ) -> None:
+        super().__init__()
+        self._method: tuple[methods.Method, dict[str, Any]] | None = None
+        if isinstance(aug, str):
+            method = methods.get(aug)
+            settings = method.settings(**({} if place is None else {"place": place}))
+            self._method = method, settings
+            aug = method.make_augmentation(settings)
+            if sampler is None:
+                sampler = partial(method.make_sampler, settings=settings)
+        if not isinstance(aug, Augmentation):
+            raise ArgumentTypeError(
+                "`aug` must be an augmentation such as regaug.FOMA(), or the name of a method, got "
+                f"{aug!r}."
+            )
+        if (get is None) != (set is None):
+            raise ArgumentError("`get` and `set` go together: give both, or none of them.")
+        self.augmentation = aug
+        self.place = place
+        self.sampler = None if sampler is None else check_sampler(sampler)
+        self.targets: Targets = check_choice("targets", targets, ("joint", "keep"))
+        self._get = get_pair if get is None else partial(_get_checked, get)
+        self._set = set_pair if set is None else set
+        self._seed = aug.generator.initial_seed()
+        self._undo = ExitStack()  # what is to be put back when `fit` ends
+        self._tap: Tap | None = None
+        self._is_restored = self._is_watched = False
+        self._number = self._batch = 0
+
+    @property
+    def state_key(self) -> str:
+        """The name of this callback in a checkpoint: two of them can act in one training."""
+        return f"AugmentCallback({type(self.augmentation).__name__}, place={self.place!r})"
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what a checkpoint holds: the seed, and what has been learned."""
+        return {"seed": self._seed, "augmentation": dict(self.augmentation.state_dict())}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Go on with the seed and the knowledge of a checkpoint."""
+        try:
+            self.augmentation.load_state_dict(state_dict["augmentation"])
+        except RuntimeError as error:
+            raise CheckpointError(
+                f"The checkpoint's augmentation is not the one of this callback: {error}"
+            ) from error
+        self._seed = int(state_dict["seed"])
+        self.augmentation.generator.manual_seed(self._seed)
+        self._is_restored = True
+
+    def setup(self, trainer: "Trainer", pl_module: "LightningModule", stage: str) -> None:
+        """Get ready for ``fit``: have the train loader made with the sampler."""
+        if stage != "fit":
+            return
+        self._undo.close()
+        self._is_restored = self._is_watched = False
+        generator = self.augmentation.generator
+        self._seed = generator.initial_seed()
+        self._undo.callback(generator.set_state, generator.get_state())
+        if self.sampler is not None:
+            self._undo.callback(replace_loader(trainer, self._make_loader))
+
+    def on_train_start(self, trainer: "Trainer", pl_module: "LightningModule") -> None:
+        """Learn from the training rows if need be, and take over the training step."""
+        callbacks: list[Any] = trainer.callbacks  # type: ignore[attr-defined]
+        ours = [one for one in callbacks if isinstance(one, AugmentCallback)]
+        self._number = ours.index(self)
+        self._tap = self._make_tap(pl_module)
+        check_end(self.augmentation, trainer)
+        check_weight(self.augmentation, pl_module)
+        self.augmentation.to(pl_module.device)
+        if self.augmentation.learns and not self._is_restored:
+            name = f"{type(self.augmentation).__name__}, which learns from the training rows,"
+            self.augmentation.fit(*read_rows(trainer.train_dataloader, self._get, name))
+        if self._number == 0:  # one wrapper for all
+            run = partial(_run_step, trainer, ours)
+            self._undo.callback(wrap_training_step(pl_module, run))
+
+    def on_train_batch_start(
+        self, trainer: "Trainer", pl_module: "LightningModule", batch: Any, batch_idx: int
+    ) -> None:
+        """Note how far training is."""
+        self._batch = batch_idx
+        self.augmentation.progress = progress_of(trainer, batch_idx)
+
+    def teardown(self, trainer: "Trainer", pl_module: "LightningModule", stage: str) -> None:
+        """Put everything back."""
+        self._undo.close()
+
+    def on_exception(
+        self, trainer: "Trainer", pl_module: "LightningModule", exception: BaseException
+    ) -> None:
+        """Put everything back, too."""
+        self._undo.close()
+
+    def _make_loader(self, loader: Any, epoch: int) -> Any:
+        if self.sampler is None:
+            return loader
+        new = with_sampler(loader, self.sampler, self._get, seed=self._seed)
+        # Workers may start on the first batches before Lightning sets the epoch.
+        if (set_epoch := getattr(new.batch_sampler, "set_epoch", None)) is not None:
+            set_epoch(epoch)
+        return new
+
+    def _make_tap(self, pl_module: "LightningModule") -> Tap | None:
+        """Return what acts at a layer; None at the inputs."""
+        place: str | Sequence[str] = INPUT if self.place is None else self.place
+        if self._method is not None:
+            method, settings = self._method
+            place = method.find_place(pl_module, settings)
+        if place == INPUT:
+            return None
+        tap = self.augmentation.at(pl_module, place)
+        check_rows_stay(self.augmentation, place)
+        return tap
+
+    def _run(
+        self, trainer: "Trainer", step: Callable[..., Any], batch: Any, *args: Any, **kwargs: Any
+    ) -> Any:
+        """Run ``step`` on the augmented batch and return what it returns."""
+        # Of two callbacks with equal seeds each draws for itself, hence the number. And an
+        # optimiser that runs a step twice (L-BFGS) gets the same batch twice.
+        entropy = trainer.current_epoch, self._batch, trainer.global_rank, self._number
+        self.augmentation.generator.manual_seed(_random.derive(self._seed, *entropy))
+        return self._act(lambda x, y: step(self._set(batch, x, y), *args, **kwargs), batch)
+
+    def _act(self, run: Run, batch: Any) -> Any:
+        x, y = self._get(batch)
+        self.augmentation.params = self.augmentation.neutral  # it may be left out of this step
+        if self._tap is None:
+            output = self._act_at_inputs(run, x, y)
+        elif self.targets == "keep":
+            output = self._tap.around(lambda x, _: run(x, y), x, y)
+        else:
+            output = self._tap.around(partial(self._run_at_layer, self._tap, run, y), x, y)
+        return scale_loss(output, getattr(self.augmentation.params, "weight", 1.0))
+
+    def _act_at_inputs(self, run: Run, x: Tensor, y: Tensor) -> Any:
+        new_x, new_y = self.augmentation(x, y)
+        if self.targets == "joint":
+            return run(new_x, new_y)
+        if len(new_x) != len(y):
+            raise ArgumentError(
+                f'`targets` must be "joint" for an augmentation that makes {len(new_x)} rows of '
+                f'{len(y)}, got "keep".'
+            )
+        return run(new_x, y)
+
+    def _run_at_layer(self, tap: Tap, run: Run, y: Tensor, x: Tensor, new_y: Tensor) -> Any:
+        """Run a step; watch the first that gets its targets late, the others are alike."""
+        if self._is_watched or new_y is y:  # they are the same while nothing is augmented
+            return run(x, new_y)
+        watch = TargetsWatch(new_y, tap.place)
+        self._is_watched = not watch.is_filled  # they are filled if this step acts at the inputs
+        with watch:
+            return run(x, new_y)
+
+
+def _run_step(
+    trainer: "Trainer",
+    callbacks: list[AugmentCallback],
+    step: Callable[..., Any],
+    *args: Any,
+    **kwargs: Any,
+) -> Any:
+    """Run a training step with all callbacks around it: those at the inputs, then the layers'."""
+    if trainer.training:  # a validation step may call the training step
+        in_order = sorted(callbacks, key=lambda one: one._tap is not None)
+        for callback in reversed(in_order):
+            step = partial(callback._run, trainer, step)
+    return step(*args, **kwargs)
+
+
+def _get_checked(get: Get, batch: Any) -> tuple[Tensor, Tensor]:
+    return as_pair(get(batch), "`get(batch)`", "It returns the x and the y of the batch.")
