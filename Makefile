@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all check format bench docs clean
+.PHONY: help setup demo test test-all check format bench findings docs clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/ -/'
@@ -36,6 +36,9 @@ format: $(READY)  ## mend formatting and what lint can mend
 
 bench: $(READY)  ## measure the budgets, write benchmarks/results/
 	$(BIN)/python -m benchmarks
+
+findings: $(READY)  ## write docs/reproduction.md from the measured tables
+	$(BIN)/python -m regaug.reproduction.page benchmarks/results/reproduction docs/reproduction.md
 
 docs: $(READY)  ## build the documentation in site/
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[docs]"
