@@ -1,0 +1,144 @@
+"""The error of a net on data whose small singular values are scaled, over the factor lambda."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from regaug.augment import FOMA
+from regaug.augment.joint import as_rows
+from regaug.data.base import Part
+from regaug.functional.spectral import scale_singular_values
+from regaug.models import MLP
+from regaug.reproduction.figures.base import Numbers, spread
+from regaug.reproduction.figures.drawing import COLORS, draw_band
+from regaug.reproduction.figures.trainings import SAME
+from regaug.samplers import RandomBatchSampler
+from regaug.training.results import RunResult
+
+LAMBDAS = tuple(i / 99 for i in range(100))
+LABELS = {"erm": "plain, rate 0.01, batch 32", SAME: "plain, FOMA's rate and batch", "foma": "FOMA"}
+# What is scaled: the joint rows, as in the paper; the same, with the error measured against the
+# original targets; or the inputs without a look at the targets.
+JOINT, KEPT, INPUTS = "joint", "kept", "inputs"
+
+
+class Scaled:
+    """A part of a data set with the small singular values of its batches scaled.
+
+    The rows are put into random batches, which is what a loader does that does not train, all
+    about equally large. The cut is the intrinsic dimension of the batch's joint rows. Scaling by
+    lambda is a straight line from the projection (0) to the data (1), so two ends are all that is
+    stored.
+
+    Args:
+        part: Inputs and targets.
+        batch_size: Rows in a batch, at most.
+        seed: Decides the batches.
+    """
+
+    def __init__(self, part: Part, batch_size: int, seed: int = 0) -> None:
+        size = math.ceil(len(part) / math.ceil(len(part) / batch_size))
+        augment = FOMA(k="two_nn", lam_range=(0.0, 0.0))
+        ends = []
+        self.cuts: list[int] = []
+        for rows in RandomBatchSampler(part.y, size, seed=seed, drop_last=False):
+            x, y = part.x[rows], part.y[rows]
+            flat_x, flat_y = augment(x, y)
+            k = augment.params.k if augment.params.lam == 0.0 else min(as_rows(x).shape)
+            alone = scale_singular_values(as_rows(x), lam=0.0, k=min(k, *as_rows(x).shape))
+            ends.append((x, y, flat_x, flat_y, alone.reshape(x.shape)))
+            self.cuts.append(k)
+        self.x, self.y, self.flat_x, self.flat_y, self.alone = map(
+            torch.cat, zip(*ends, strict=True)
+        )
+
+    def at(self, lam: float, what: str = JOINT) -> tuple[Tensor, Tensor]:
+        """Return inputs and targets at a factor: as they are at 1, projected at 0."""
+        if what == INPUTS:
+            return self.alone + lam * (self.x - self.alone), self.y
+        x = self.flat_x + lam * (self.x - self.flat_x)
+        return x, self.y if what == KEPT else self.flat_y + lam * (self.y - self.flat_y)
+
+    def errors(self, net: nn.Module, what: str = JOINT) -> list[float]:
+        """Return the mean squared error of a net for each of the 100 factors."""
+        net.eval()
+        errors = []
+        with torch.inference_mode():
+            for lam in LAMBDAS:
+                x, y = self.at(lam, what)
+                errors.append((net(x) - y).square().mean().item())
+        return errors
+
+
+def make_nets(runs: Mapping[str, Sequence[RunResult]]) -> dict[str, list[nn.Module]]:
+    """Return the nets for tables that some trainings made."""
+    return {name: [_make_net(run) for run in own] for name, own in runs.items()}
+
+
+def _make_net(run: RunResult) -> MLP:
+    first, head = run.weights["block_1.linear.weight"], run.weights["head.weight"]
+    net = MLP(first.shape[1], head.shape[0])
+    net.load_state_dict(dict(run.weights))
+    return net
+
+
+def sweep(
+    nets: Mapping[str, Sequence[nn.Module]],
+    parts: Sequence[dict[str, Part]],
+    batch_size: int,
+    controls: Sequence[str] = (INPUTS,),
+) -> Numbers:
+    """Return the errors of nets on parts of the data, over lambda.
+
+    Args:
+        nets: The nets of each way of training, one for each seed.
+        parts: For each seed the parts by name.
+        batch_size: Rows whose singular values are scaled together.
+        controls: Other ways of scaling, for the plain net at FOMA's settings.
+
+    Returns:
+        By part, net and way of scaling: mean and standard deviation over the seeds.
+    """
+    found: Numbers = {}
+    for part in parts[0]:
+        scaled = [Scaled(own[part], batch_size, seed) for seed, own in enumerate(parts)]
+        found[part] = {
+            name: {
+                what: spread([s.errors(net, what) for s, net in zip(scaled, own, strict=True)])
+                for what in (JOINT, *(controls if name == SAME else ()))
+            }
+            for name, own in nets.items()
+        }
+    return found
+
+
+def summary(curve: dict[str, list[float]]) -> dict[str, float]:
+    """Return the least of a curve of errors, and where it is, beside both ends.
+
+    Example:
+        >>> summary({"mean": [2.0] * 49 + [1.0] + [4.0] * 50})
+        {'best': 0.49, 'least': 1.0, 'at_0': 2.0, 'at_1': 4.0}
+    """
+    mean = curve["mean"]
+    best = min(range(len(mean)), key=mean.__getitem__)
+    return {
+        "best": round(best / (len(mean) - 1), 2),
+        "least": mean[best],
+        "at_0": mean[0],
+        "at_1": mean[-1],
+    }
+
+
+def draw_part(axis: Any, lambdas: Sequence[float], nets: Numbers, title: str) -> None:
+    """Draw the errors of all nets on one part."""
+    for name, curves in nets.items():
+        dash = "--" if name == "foma" else "-"
+        draw_band(axis, lambdas, curves[JOINT], COLORS[name], label=LABELS[name], linestyle=dash)
+    # Without a band: it would cover that of the same net.
+    label = f"{LABELS[SAME]}; inputs scaled without the targets"
+    control = nets[SAME][INPUTS]["mean"]
+    axis.plot(lambdas, control, color=COLORS[SAME], label=label, linestyle=":")
+    axis.set(title=title, xlabel="factor λ of the small singular values", xlim=(0, 1))

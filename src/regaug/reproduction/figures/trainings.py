@@ -1,0 +1,80 @@
+"""The trainings behind the figures: the same net plain and with FOMA, at the paper's settings."""
+
+from typing import Any
+
+from regaug.data import load
+from regaug.data.base import Split
+from regaug.models import LSTNet
+from regaug.reproduction import published
+from regaug.reproduction.figures.base import Plan
+from regaug.training import Settings, fit, fit_many
+from regaug.training.results import RunResult
+
+SAME = "erm at FOMA's settings"
+# Of 200 each. On Crimes no run had its best epoch later than the 71st, so nothing is lost; for
+# Exchange-Rate an epoch is long, and the figure needs a trained net, not the best one.
+CRIMES_EPOCHS, SERIES_EPOCHS = 80, 2
+# Plain training on NO2 with the settings of C-Mixup's scripts, which the paper took over.
+NO2_ERM: dict[str, Any] = {
+    "epochs": 100,
+    "batch_size": 32,
+    "learning_rate": 1e-2,
+    "optimizer": "adam",
+}
+
+
+def foma_settings(data: str) -> dict[str, Any]:
+    """Return the settings of table 8; FOMA acts on the inputs where the table says both."""
+    settings = published.settings(data, "foma")
+    if settings["method"]["place"] == "both":
+        settings["method"]["place"] = "input"
+    return settings
+
+
+def plain(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings without those of the method."""
+    return {name: value for name, value in settings.items() if name != "method"}
+
+
+def train_no2(plan: Plan) -> tuple[list[Split], dict[str, list[RunResult]]]:
+    """Train the net for tables on NO2: plain in two ways, and with FOMA.
+
+    The authors' rows of each part are not known; every seed has a split of its own.
+    """
+    ways = {"erm": ("erm", NO2_ERM)} | _two_ways("no2", NO2_ERM["epochs"])
+    return _train_table("no2", ways, plan)
+
+
+def train_crimes(plan: Plan) -> tuple[list[Split], dict[str, list[RunResult]]]:
+    """Train the net for tables on Crimes, plain and with FOMA; the split is the same for all."""
+    return _train_table("crimes", _two_ways("crimes", CRIMES_EPOCHS), plan)
+
+
+def train_exchange_rate(plan: Plan) -> tuple[Split, dict[str, list[LSTNet]]]:
+    """Train LSTNet on Exchange-Rate, plain and with FOMA, for a few of the 200 epochs."""
+    split = load("exchange-rate").split(protocol="paper")
+    nets: dict[str, list[LSTNet]] = {}
+    for name, (method, settings) in _two_ways("exchange-rate", SERIES_EPOCHS).items():
+        settings = settings | {"epochs": plan.part_of(settings["epochs"])}
+        nets[name] = [LSTNet(split.train.y.shape[1], seed=seed) for seed in range(plan.seeds)]
+        for seed, net in enumerate(nets[name]):
+            fit(net, split, method, Settings(**settings, seed=seed), device="cpu", record=())
+    return split, nets
+
+
+def _two_ways(data: str, epochs: int) -> dict[str, tuple[str, dict[str, Any]]]:
+    settings = foma_settings(data) | {"epochs": epochs}
+    return {SAME: ("erm", plain(settings)), "foma": ("foma", settings)}
+
+
+def _train_table(
+    data: str, ways: dict[str, tuple[str, dict[str, Any]]], plan: Plan
+) -> tuple[list[Split], dict[str, list[RunResult]]]:
+    seeds = range(plan.seeds)
+    whole = load(data)
+    splits = [whole.split(seed, protocol="paper") for seed in seeds]
+    runs = {}
+    for name, (method, settings) in ways.items():
+        settings = settings | {"epochs": plan.part_of(settings["epochs"])}
+        runs[name] = fit_many(splits, method, [Settings(**settings, seed=seed) for seed in seeds])
+    return splits, runs
