@@ -1,6 +1,6 @@
 """Measure every budget, print a table, write it to benchmarks/results/.
 
-    python -m benchmarks [part ...]      parts: kernel step stacks samplers imports
+    python -m benchmarks [part ...]      parts: kernel step stacks samplers estimator imports
 
 Exit code 1 if a budget does not hold.
 """
@@ -20,7 +20,7 @@ import torch
 import regaug
 from benchmarks.timing import Row
 
-PARTS = ("kernel", "step", "stacks", "samplers", "imports")
+PARTS = ("kernel", "step", "stacks", "samplers", "estimator", "imports")
 THREADS = 2
 RESULTS = Path(__file__).parent / "results" / "budgets.json"
 

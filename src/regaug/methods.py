@@ -197,7 +197,7 @@ METHODS: dict[str, Method] = {
             **_COMPANY,
             **_PLACE,
             **_REST,
-            "rho": OneOf((0.5, 0.7, 0.8, 0.9, 0.95, 0.99)),
+            "rho": OneOf((0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99)),
         },
     ),
     "cems": Method(

@@ -94,7 +94,7 @@ def test_the_stack_predicts_as_its_nets_do_one_by_one(model, new_houses):
     for number in range(len(model.members)):
         net = MLP(x.shape[1], 2, hidden=model.members.hidden)
         net.load_state_dict({k: w[number] for k, w in model.members.weights.items()})
-        torch.testing.assert_close(together[number].float(), net(x).detach())
+        torch.testing.assert_close(together[number].float(), net(x.float()).detach())
     own = model.members.restore(together)
     prediction = model.predict(new_houses)
     torch.testing.assert_close(prediction.mean, own.mean(dim=0))

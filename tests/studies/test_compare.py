@@ -24,6 +24,7 @@ from regaug.data.synthetic import make_manifold
 from regaug.exceptions import ArgumentError, ArgumentTypeError, StoreError, UnknownNameError
 from regaug.metrics import Scores
 from regaug.studies import compare as module
+from regaug.studies import running
 from regaug.studies.compare import compare, estimate_seconds, make_plan
 from regaug.studies.store import Store
 from regaug.studies.study import Study
@@ -477,7 +478,7 @@ def test_a_study_that_has_no_time_says_that_nothing_is_finished(tmp_path):
 
 def test_a_study_that_runs_out_of_time_reports_on_what_is_finished(tmp_path, monkeypatch, whole):
     clock = [0.0]
-    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    monkeypatch.setattr(running, "time", SimpleNamespace(monotonic=lambda: clock[0]))
     seen = []
 
     def watch(outcome):

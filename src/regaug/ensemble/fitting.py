@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regaug import _random, methods
+from regaug import methods
 from regaug._checks import check_integer
 from regaug.data.arrays import ArrayData
 from regaug.data.base import Data, Part, Rows
@@ -24,9 +24,10 @@ from regaug.ensemble.rows import (
     read_targets,
     validation_rows,
 )
-from regaug.exceptions import ArgumentError, DivergedError
+from regaug.ensemble.training import take_rows, train_members
+from regaug.exceptions import ArgumentError
 from regaug.metrics import evaluate
-from regaug.training import RunResult, Settings, fit_many
+from regaug.training import Settings
 from regaug.training.results import versions
 
 MOST_MEMBERS = 1_000
@@ -86,26 +87,28 @@ def fit_ensemble(
     preparation = Preparation.fit(data, rest)
     values = y.log() if log else y
     scaler = Scaler.fit(values[rest])
-    whole = Part(preparation(data), scaler.transform(values).float(), np.arange(len(data)))
+    whole = Part(preparation(data).float(), scaler.transform(values).float(), np.arange(len(data)))
     splits = [
         _split(whole, rest, rows, scaler, log)
         for rows in validation_rows(data, rest, members, seed)
     ]
-    shared = settings or default_settings(len(rest))
-    own = [replace(shared, seed=_random.derive(seed, member, 0, 6)) for member in range(members)]
-    results = fit_many(splits, method, own, hidden=hidden, record=(), progress=progress)
-
-    # A member that diverged before it had learnt anything is left out.
-    usable = [number for number, result in enumerate(results) if result.best_epoch > 0]
-    widths = tuple(int(width) for width in hidden)
-    nets = _join([results[number] for number in usable], widths, scaler, log)
-    floor = _validation_error(nets, [splits[number] for number in usable])
+    trained = train_members(
+        splits,
+        method,
+        replace(settings or default_settings(len(rest)), seed=seed),
+        hidden=hidden,
+        scaler=scaler,
+        log=log,
+        progress=progress,
+    )
+    nets = trained.members
+    floor = _validation_error(nets, [splits[number] for number in trained.numbers])
     predicted, target = nets(whole.x[held_out]), y[held_out]
     calibration = Calibration.fit(*mean_and_spread(predicted), nets.scale(target), floor=floor)
     return Ensemble(
         targets=_names(data),
         method=method,
-        settings=replace(results[0].settings, seed=seed),
+        settings=trained.settings,
         preparation=preparation,
         members=nets,
         calibration=calibration,
@@ -140,29 +143,9 @@ def _split(
     whole: Part, rest: Rows, validation: Rows, scaler: Scaler, log: bool
 ) -> StandardisedSplit:
     """Return the rows of one member; it has no test rows, as nobody looks at them."""
-
-    def part(rows: Rows) -> Part:
-        return Part(whole.x[rows], whole.y[rows], rows)
-
-    chosen = part(validation)
-    train = part(np.setdiff1d(rest, validation))
+    chosen = take_rows(whole, validation)
+    train = take_rows(whole, np.setdiff1d(rest, validation))
     return StandardisedSplit(train, chosen, chosen, y_scaler=scaler, log=log)
-
-
-def _join(
-    results: Sequence[RunResult], hidden: tuple[int, ...], scaler: Scaler, log: bool
-) -> Members:
-    """Put the nets of some trainings together."""
-    if not results:
-        raise DivergedError(
-            "The loss of every member became NaN or infinite. Use a lower learning rate, or "
-            "gradient clipping."
-        )
-    weights = {
-        name: torch.stack([result.weights[name] for result in results])
-        for name in results[0].weights
-    }
-    return Members(hidden, weights, scaler, log)
 
 
 def _validation_error(members: Members, splits: Sequence[StandardisedSplit]) -> Tensor:
@@ -174,8 +157,10 @@ def _validation_error(members: Members, splits: Sequence[StandardisedSplit]) -> 
     return torch.cat(errors).square().mean(dim=0).sqrt().clamp(min=_SMALLEST_FLOOR)
 
 
-def _names(data: Table | ArrayData) -> tuple[str, ...]:
-    if isinstance(data, Table):
-        return data.targets
-    targets = data.y.shape[1]
+def default_names(targets: int) -> tuple[str, ...]:
+    """Return names for targets that have none."""
     return ("target",) if targets == 1 else tuple(f"target_{i}" for i in range(1, targets + 1))
+
+
+def _names(data: Table | ArrayData) -> tuple[str, ...]:
+    return data.targets if isinstance(data, Table) else default_names(data.y.shape[1])

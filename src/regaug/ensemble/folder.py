@@ -41,12 +41,13 @@ _KEYS = {
     "scores",
     "held_out",
 }
+_MORE = "about"  # only where there is something
 
 
 def write_model(model: Ensemble, folder: Path) -> None:
     """Write a model so that ``folder`` holds all of it or is as before."""
-    encoder = model.preparation.encoder
-    state = {
+    encoder, calibration = model.preparation.encoder, model.calibration
+    state: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
         "targets": list(model.targets),
@@ -59,10 +60,12 @@ def write_model(model: Ensemble, folder: Path) -> None:
         "log": model.members.log,
         "hidden": list(model.members.hidden),
         "weights": dict(model.members.weights),
-        "floor": model.calibration.floor,
-        "scores": model.calibration.scores,
-        "held_out": model.held_out.to_dict(),
+        "floor": None if calibration is None else calibration.floor,
+        "scores": None if calibration is None else calibration.scores,
+        "held_out": None if model.held_out is None else model.held_out.to_dict(),
     }
+    if model.about:
+        state[_MORE] = dict(model.about)
     write_state(folder, state, name=NAME)
 
 
@@ -87,7 +90,12 @@ def _model_from(state: Mapping[str, Any]) -> Ensemble:
     is_known = _is_whole(state.get("version")) and state["version"] == VERSION
     is_model = isinstance(state.get("format"), str) and state["format"] == FORMAT
     _check(is_model and is_known, "format", f"be {FORMAT!r} of version {VERSION}")
-    _check(set(state) == _KEYS, "model.json", f"have exactly the keys {', '.join(sorted(_KEYS))}")
+    has_all = set(state) - {_MORE} == _KEYS
+    _check(has_all, "model.json", f"have exactly the keys {', '.join(sorted(_KEYS))}")
+    about = state.get(_MORE, {})
+    _check(
+        isinstance(about, dict) and all(isinstance(k, str) for k in about), _MORE, "be an object"
+    )
     targets = _texts("targets", state["targets"])
     _check(len(set(targets)) == len(targets) > 0, "targets", "be different names")
     inputs, outputs = (_scaler(key, state[key]) for key in ("inputs", "outputs"))
@@ -99,6 +107,8 @@ def _model_from(state: Mapping[str, Any]) -> Ensemble:
     _check(isinstance(state["log"], bool), "log", "be true or false")
     hidden, weights = _weights(state["hidden"], state["weights"], len(inputs.mean), len(targets))
     method, settings = _settings(state["method"], state["settings"])
+    are_both = (state["held_out"] is None) == (state["floor"] is None)
+    _check(are_both, "held_out", "be there if and only if there is a calibration")
     made_by = state["made_by"]
     _check(isinstance(made_by, dict), "made_by", "be an object")
     _texts("made_by", [*made_by, *made_by.values()])
@@ -111,6 +121,7 @@ def _model_from(state: Mapping[str, Any]) -> Ensemble:
         calibration=_calibration(state["floor"], state["scores"], len(targets)),
         held_out=_held_out(state["held_out"]),
         made_by=made_by,
+        about=about,
     )
 
 
@@ -143,7 +154,9 @@ def _weights(
     return tuple(hidden), {name: weights[name] for name in shapes}
 
 
-def _calibration(floor: Any, scores: Any, targets: int) -> Calibration:
+def _calibration(floor: Any, scores: Any, targets: int) -> Calibration | None:
+    if floor is None and scores is None:
+        return None
     for name, tensor in (("floor", floor), ("scores", scores)):
         is_double = isinstance(tensor, Tensor) and tensor.dtype == torch.float64
         _check(is_double and tensor.numel() > 0, name, "be a tensor of float64")
@@ -178,7 +191,9 @@ def _settings(method: Any, values: Any) -> tuple[str, Settings]:
     return method, Settings(**values)
 
 
-def _held_out(values: Any) -> Scores:
+def _held_out(values: Any) -> Scores | None:
+    if values is None:
+        return None
     is_dict = isinstance(values, dict) and values.get("groups") == {}
     _check(is_dict, "held_out", "be scores without groups")
     numbers = [value for key, value in values.items() if key != "groups" and value is not None]

@@ -12,7 +12,7 @@ from regaug.models import MLP
 from regaug.training.stacked.net import Layout, forward
 
 # Numbers of a hidden layer that are held at a time (32 MB).
-_BLOCK = 2**23
+_BLOCK = 2**22
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +37,8 @@ class Members:
     def __call__(self, x: Tensor) -> Tensor:
         """Return what every member predicts, ``(members, n, m)``, float64, in the nets' own scale.
 
+        Computed in float64, so that a row's prediction does not depend on the rows beside it.
+
         Args:
             x: Standardised inputs ``(n, d)``.
         """
@@ -45,9 +47,9 @@ class Members:
         with torch.no_grad():
             blocks = [
                 forward(layout, layers, rows.expand(len(self), -1, -1))
-                for rows in torch.split(x, size)
+                for rows in torch.split(x.double(), size)
             ]
-        return torch.cat(blocks, dim=1).double()
+        return torch.cat(blocks, dim=1)
 
     def scale(self, y: Tensor) -> Tensor:
         """Return targets ``(..., n, m)`` in the scale of the nets."""
@@ -75,7 +77,7 @@ class Members:
             layout.join({name: weight[number] for name, weight in self.weights.items()})
             for number in range(len(self))
         ]
-        return layout, layout.split(torch.stack(rows))
+        return layout, layout.split(torch.stack(rows).double())
 
 
 def mean_and_spread(values: Tensor) -> tuple[Tensor, Tensor]:

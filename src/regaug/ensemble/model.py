@@ -99,10 +99,12 @@ class Ensemble:
         settings: The settings that they share, the method's own completed by its defaults.
         preparation: From the user's rows to inputs.
         members: The nets.
-        calibration: What the intervals are made from.
+        calibration: What the intervals are made from; None for a model that was trained on all its
+            rows, which has no intervals.
         held_out: Scores on the calibration rows: an honest estimate of those on new rows, as no
-            choice depended on them.
+            choice depended on them. None if there are no such rows.
         made_by: Versions of what it was made with.
+        about: Further plain values that whoever made the model keeps with it.
 
     Example:
         >>> import tempfile
@@ -122,9 +124,10 @@ class Ensemble:
     settings: Settings
     preparation: Preparation = field(repr=False)
     members: Members
-    calibration: Calibration = field(repr=False)
-    held_out: Scores
+    calibration: Calibration | None = field(repr=False)
+    held_out: Scores | None
     made_by: Mapping[str, str] = field(repr=False)
+    about: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     def predict(self, source: Any, *, interval: float | None = None) -> Prediction:
         """Predict new rows.
@@ -145,6 +148,11 @@ class Ensemble:
         mean, spread = mean_and_spread(self.members.restore(values))
         if interval is None:
             return Prediction(self.targets, mean, spread)
+        if self.calibration is None:
+            raise ArgumentError(
+                "`interval` must be None for a model that was trained on all its rows, got "
+                f"{interval!r}. Fit one that has intervals: regaug.fit(data)."
+            )
         centre, own_spread = mean_and_spread(values)
         half = self.calibration.half_width(own_spread, interval)
         low, high = (self.members.restore(end) for end in (centre - half, centre + half))

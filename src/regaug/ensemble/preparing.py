@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from regaug.data.arrays import ArrayData
-from regaug.data.base import Rows, as_float
+from regaug.data.base import Rows
 from regaug.data.encoding import Encoder
 from regaug.data.scaling import Scaler
 from regaug.data.sources import read_frame
@@ -36,12 +36,12 @@ class Preparation:
             frame = data.frame[list(data.inputs)].iloc[rows]
             encoder = Encoder.fit(frame)
             return cls(encoder, Scaler.fit(torch.from_numpy(encoder.transform(frame))))
-        x = as_float(data.x[rows])
-        mean = x.double().nanmean(dim=0).nan_to_num(nan=0.0).to(x.dtype)
+        x = torch.from_numpy(data.x[rows])
+        mean = x.nanmean(dim=0).nan_to_num(nan=0.0)
         return cls(None, Scaler.fit(torch.where(x.isnan(), mean, x)))
 
     def __call__(self, source: Any) -> Tensor:
-        """Return the inputs of the nets, ``(n, d)``, float32.
+        """Return the inputs of the nets, ``(n, d)``, float64.
 
         Args:
             source: For a model of a table: a path or a frame, as :func:`regaug.data.read_table`
@@ -51,7 +51,7 @@ class Preparation:
         if self.encoder is None:
             return self.scaler.transform(self._as_rows(source)).nan_to_num(nan=0.0)
         frame = source.frame if isinstance(source, Table) else read_frame(source)
-        return self.scaler.transform(torch.from_numpy(self.encoder.transform(frame)))
+        return self.scaler.transform(torch.from_numpy(self.encoder.transform(frame)).double())
 
     def _as_rows(self, source: Any) -> Tensor:
         columns = len(self.scaler.mean)
@@ -65,7 +65,7 @@ class Preparation:
         if isinstance(array, Tensor):
             array = array.detach().cpu().numpy()
         try:
-            x = as_float(array)
+            x = torch.from_numpy(np.array(array, dtype=np.float64))
         except (TypeError, ValueError) as error:
             raise ArgumentTypeError(
                 f"`source` must be an array of numbers (n, {columns}), got {error}."

@@ -122,21 +122,42 @@ def validation_rows(data: Table | ArrayData, rows: Rows, members: int, seed: int
     is a stretch of time.
     """
     kind, codes = _units(data)
+    folds = deal(codes[rows], members, seed, in_order=kind == "time")
+    return [rows[fold] for fold in folds]
+
+
+def deal(
+    units: NDArray[np.int64],
+    hands: int,
+    seed: int,
+    *,
+    folds: int = FOLDS,
+    in_order: bool = False,
+) -> list[Rows]:
+    """Return a fold of the rows for each of some hands; when all are taken they are dealt anew.
+
+    Args:
+        units: What is never parted, as a number for every row.
+        hands: How many folds to return.
+        seed: Which of the ways to deal.
+        folds: How many there are, each about as large.
+        in_order: Make each fold of neighbouring units, instead of random ones.
+    """
     found: list[Rows] = []
-    while len(found) < members:
+    while len(found) < hands:
         rng = _random.numpy_generator(seed, len(found), 0, 5)
-        found += [rows[fold] for fold in _folds(codes[rows], None if kind == "time" else rng)]
-    return found[:members]
+        found += _folds(units, None if in_order else rng, folds)
+    return found[:hands]
 
 
-def _folds(codes: NDArray[np.int64], rng: np.random.Generator | None) -> list[Rows]:
+def _folds(codes: NDArray[np.int64], rng: np.random.Generator | None, n_folds: int) -> list[Rows]:
     """Put the units in random order, or leave them in theirs, and cut it into equal parts."""
     _, unit_of_row, counts = np.unique(codes, return_inverse=True, return_counts=True)
     units = len(counts)
     order = np.arange(units) if rng is None else rng.permutation(units)
     middle = np.cumsum(counts[order]) - counts[order] / 2
     fold_of_unit = np.empty(units, dtype=np.int64)
-    fold_of_unit[order] = middle * (FOLDS / len(codes))
+    fold_of_unit[order] = middle * (n_folds / len(codes))
     fold_of_row = fold_of_unit[unit_of_row]
     folds = [np.flatnonzero(fold_of_row == fold) for fold in np.unique(fold_of_unit)]
     # A group with most of the rows is to train on.

@@ -254,6 +254,6 @@ def _say_size(size: Size) -> str:
     if size.is_full:
         return ""
     return (
-        f"Cut short to fit the budget: {size.epochs:.0%} of the epochs, {size.trials:.0%} of the "
-        "settings that the tuned protocol tries."
+        f"Cut short to fit the budget: {size.epochs:.1%} of the epochs in the paper's protocol, "
+        f"{size.trials:.0%} of the settings that the tuned one tries."
     )

@@ -25,7 +25,7 @@ IN_DISTRIBUTION = ("airfoil", "no2", "exchange-rate", "electricity", "echo")
 OUT_OF_DISTRIBUTION = ("rcf-mnist", "crimes", "dti", "povertymap")
 # How many splits and settings the tuned protocol has: of tables, and of data whose nets are large.
 SPLITS, TRIALS, EPOCHS, PATIENCE = 10, 20, 200, 20
-NET_TRIALS, NET_EPOCHS, NET_PATIENCE = 4, 20, 5
+NET_TRIALS, NET_EPOCHS, NET_PATIENCE = 4, 6, 3
 # About what an epoch takes on one core, in seconds: for each step, and for each training sample.
 _STEP, _SAMPLE = 3e-4, 0.0
 _COSTS = {
@@ -68,8 +68,8 @@ class Size:
 
     Attributes:
         seeds: Repetitions in the paper's protocol.
-        epochs: Share of the paper's epochs.
-        trials: Share of the settings that the tuned protocol tries.
+        epochs: Share of the epochs in the paper's protocol.
+        trials: Share of the settings that the tuned protocol tries, and of its splits.
     """
 
     seeds: int = 3
@@ -124,7 +124,7 @@ def _compare(source: Source, methods: Sequence[str], size: Size) -> list[Row]:
     trials = max(2, round(trials * size.trials))
     for method in method_table.names():
         if method in methods:
-            rows.append(_tuned(source, method, trials, splits, size))
+            rows.append(_tuned(source, method, trials, splits))
     return rows + (_naive(source, "tuned", range(splits)) if is_table else [])
 
 
@@ -155,7 +155,7 @@ def _plain_at(source: Source, method: str, size: Size) -> Row:
     return Row(f"erm, trained as {method}", source.data, "erm", "paper", runs, {"as": method})
 
 
-def _tuned(source: Source, method: str, trials: int, splits: int, size: Size) -> Row:
+def _tuned(source: Source, method: str, trials: int, splits: int) -> Row:
     is_table = source.net is None
     drawn = tuned_settings(
         source.data,
@@ -171,7 +171,7 @@ def _tuned(source: Source, method: str, trials: int, splits: int, size: Size) ->
             "tuned",
             method,
             split,
-            replace(size.shorten(settings), seed=1000 * split + number),
+            replace(settings, seed=1000 * split + number),
             number,
         )
         for number, settings in enumerate(drawn)
@@ -347,8 +347,9 @@ def fit_to_budget(
 ) -> tuple[list[Row], Size]:
     """Return the rows of the largest size that is expected to end in time.
 
-    Epochs and settings are cut by the same share. What is run depends on the arguments alone, not
-    on how fast the machine is: the same command continues and repeats the same runs.
+    The paper's epochs and the settings of the tuned protocol are cut. What is run depends
+    on the arguments alone, not on how fast the machine is: the same command continues and repeats
+    the same runs.
 
     Args:
         make: From a size to rows.
@@ -363,8 +364,8 @@ def fit_to_budget(
         return rows, size
     budget = 60 * check_range("budget", minutes, 0.0, open_low=True) * jobs
     share = 1.0
-    while estimate_seconds(rows, sources) > budget and share > 0.005:
-        share *= 0.7
-        size = Size(seeds=seeds, epochs=share**0.5, trials=share**0.5)
+    while estimate_seconds(rows, sources) > budget and share > 0.001:
+        share *= 0.8
+        size = Size(seeds=seeds, epochs=share, trials=max(0.1, share**0.5))
         rows = make(size)
     return rows, size

@@ -22,7 +22,7 @@ class Epoch:
     Attributes:
         loss: Mean loss over the epoch's batches, as the optimiser saw them.
         train: Error on training rows as they are, None if it was not asked for.
-        validation: Error on the validation rows.
+        validation: Error on the validation rows; NaN if there are none.
         test: Error on the test rows, None if it was not asked for. Nothing is chosen by it.
     """
 
@@ -40,8 +40,9 @@ class RunResult:
         method: Name of the method.
         settings: All settings, the method's own completed by its defaults.
         history: A line for every epoch.
-        best_epoch: The epoch with the best validation error, counted from 1; the scores, the
-            predictions and the weights are those of its end. 0 if there is none.
+        best_epoch: The epoch with the best validation error, counted from 1, or the last one if
+            there are no validation rows; the scores, the predictions and the weights are those of
+            its end. 0 if there is none.
         ending: ``"finished"`` all epochs, ``"early"`` for want of progress, or ``"diverged"``.
         scores: Scores of ``"validation"`` and ``"test"`` and of further parts, by name.
         predictions: Predictions ``(n, m)`` for the same parts, in the target's own units.

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regaug.models import MLP
-from regaug.training.stacked.net import Layout, forward
+from regaug.training.stacked.net import Layout, forward, loss_and_gradient
 
 
 def make_nets(runs=3, inputs=4, targets=2, hidden=(5, 7)):
@@ -42,6 +42,28 @@ def test_the_gradient_of_every_run_is_that_of_its_own_net():
         net(one).square().sum().backward()
         expected = layout.join({name: p.grad for name, p in net.named_parameters()})
         torch.testing.assert_close(gradient, expected, rtol=0, atol=1e-12)
+
+
+@given(
+    runs=st.integers(1, 4),
+    n=st.integers(1, 6),
+    targets=st.integers(1, 3),
+    hidden=st.lists(st.integers(1, 6), min_size=1, max_size=4),
+    has_factors=st.booleans(),
+)
+def test_loss_and_gradient_are_those_of_autograd(runs, n, targets, hidden, has_factors):
+    layout, rows = stacked(make_nets(runs, 3, targets, tuple(hidden)))
+    generator = torch.Generator().manual_seed(n)
+    x, y = (torch.randn(runs, n, d, generator=generator, dtype=torch.float64) for d in (3, targets))
+    factors = torch.rand(runs, generator=generator, dtype=torch.float64) if has_factors else None
+    found = torch.empty_like(rows)
+    loss = loss_and_gradient(layout, layout.split(rows), x, y, factors, layout.split(found))
+    rows.requires_grad_()
+    error = (forward(layout, layout.split(rows), x) - y).square().mean(dim=(1, 2))
+    expected = error if factors is None else error * factors
+    torch.testing.assert_close(loss, expected.detach(), rtol=0, atol=1e-12)
+    expected.sum().backward()
+    torch.testing.assert_close(found, rows.grad, rtol=0, atol=1e-12)
 
 
 def test_weights_return_by_their_names():

@@ -178,13 +178,40 @@ def test_a_test_row_out_of_reach_is_no_error():
         assert all(torch.equal(w, initial[0][name]) for name, w in result.weights.items())
 
 
+@pytest.mark.parametrize("keeps_test", [True, False])
+def test_without_validation_rows_all_epochs_are_taken_and_the_last_is_kept(keeps_test):
+    split = make_split()
+    none = Part(split.test.x[:0], split.test.y[:0], split.test.rows[:0])
+    bare = replace(split, validation=none, test=split.test if keeps_test else none)
+    settings = Settings(epochs=6, batch_size=8, learning_rate=0.05, patience=1)
+    (last,) = train(bare, "erm", [settings])
+    assert (last.ending, last.best_epoch, len(last.history)) == ("finished", 6, 6)
+    assert math.isnan(last.history[-1].validation)
+    assert set(last.scores) == ({"test"} if keeps_test else set())
+    # With validation rows the same training goes through the same epochs.
+    (watched,) = train(split, "erm", [replace(settings, patience=None)])
+    assert [e.loss for e in watched.history] == [e.loss for e in last.history]
+
+
+def test_runs_with_and_without_validation_rows_go_together():
+    split = make_split()
+    bare = replace(split, validation=Part(split.test.x[:0], split.test.y[:0], split.test.rows[:0]))
+    settings = [Settings(epochs=3, batch_size=8, seed=seed) for seed in (0, 1)]
+    together = train([split, bare], "foma-rho", settings)
+    assert_close(together[0], train(split, "foma-rho", settings[:1])[0])
+    (alone,) = train(bare, "foma-rho", settings[1:])
+    for name, weight in alone.weights.items():
+        torch.testing.assert_close(together[1].weights[name], weight)
+
+
 def test_the_loss_of_a_run_whose_layer_is_not_finite_is_nan():
     settings = Settings(batch_size=8, method={"place": "layer"})
     runs = [Run.make(i, make_split(), "foma-rho", settings, SMALL, None) for i in range(3)]
     own = stack.Stack(runs, torch.float64, ("validation",))
     weights = own.layout.split(own.weights)
     weights[0][1] = torch.inf
-    loss = own._loss(weights, torch.arange(24).reshape(3, 8), [0.0] * 3)
+    step = stack._Step(own.layout, own.weights)
+    loss = own._loss_and_gradient(step, torch.arange(24).reshape(3, 8), [0.0] * 3)
     assert loss.isnan().tolist() == [False, True, False]
 
 

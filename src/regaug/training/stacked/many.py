@@ -33,7 +33,8 @@ def fit_many(
     """Train the net for tables many times with one method, as stacks of runs.
 
     Args:
-        data: The split of every run, or one for all of them: tables, standardised.
+        data: The split of every run, or one for all of them: tables, standardised. Where there are
+            no validation rows a run takes all its epochs and keeps the last.
         method: One of ``regaug.methods.names()``.
         settings: The settings of every run. Runs are put into stacks that fit; what a stack
             contains depends on the arguments alone.
@@ -83,7 +84,7 @@ def fit_many(
         for stack in _make_stacks(runs):
             for run, result in Stack(stack, dtype, recorded).train():
                 results[run.number] = result
-                bar.advance(f"{result.settings.metric} {result.history[-1].validation:.4g}")
+                bar.advance(_describe(run, result))
     return [results[number] for number in range(len(runs))]
 
 
@@ -94,3 +95,10 @@ def _make_stacks(runs: Sequence[Run]) -> Iterator[list[Run]]:
         members = list(alike)
         for start in range(0, len(members), MOST_RUNS):
             yield members[start : start + MOST_RUNS]
+
+
+def _describe(run: Run, result: RunResult) -> str:
+    last = result.history[-1]
+    if run.has_validation:
+        return f"{result.settings.metric} {last.validation:.4g}"
+    return f"loss {last.loss:.4g}"

@@ -20,7 +20,7 @@ class StackedPart:
 
     Attributes:
         places: Where its rows lie in the table of all rows, ``(splits, n)``; splits with fewer rows
-            than others repeat one.
+            than others repeat the table's first.
         is_row: Which of them count, ``(splits, n)``; None if all do.
         targets: Targets in their own units, ``(splits, n, m)``, float64.
     """
@@ -35,7 +35,7 @@ class StackedPart:
         sizes = torch.tensor([len(rows) for rows in places])
         is_row = torch.arange(int(sizes.max())) < sizes[:, None]
         return cls(
-            pad_sequence(list(places), batch_first=True, padding_value=int(places[0][0])),
+            pad_sequence(list(places), batch_first=True, padding_value=0),
             None if bool(is_row.all()) else is_row,
             pad_sequence([target.double() for target in targets], batch_first=True),
         )

@@ -34,7 +34,8 @@ class Run:
         places: The layers at which it acts; of several, one is drawn for every step.
         sampler: What makes its batches.
         history: A line for every epoch so far.
-        best_epoch: The epoch with the best validation error, counted from 1.
+        best_epoch: The epoch with the best validation error, counted from 1; the last one if there
+            are no validation rows.
         ending: Why it has ended; None as long as it has not.
         seconds: Its share of the time its stack has taken.
     """
@@ -71,6 +72,11 @@ class Run:
             )
         method = methods.get(name)
         own = method.settings(**settings.method)
+        if own["place"] == methods.BOTH:
+            raise PlaceError(
+                "`place` must be 'input', 'layer' or 'layers' for stacked runs, got 'both'. Train "
+                "it with fit."
+            )
         net = MLP(x[0].numel(), y.shape[1], hidden=hidden, seed=settings.seed)
         if initial is not None:
             net.double()  # or weights in float64 would lose digits
@@ -91,11 +97,17 @@ class Run:
             self.net.inputs,
             self.net.targets,
             self.settings.metric,
+            self.has_validation,
             self.sampler.batch_size,
             isinstance(self.sampler, KernelPairSampler),  # its batches have twice as many rows
             self.places,
             *self.augmentation.structure,
         )
+
+    @property
+    def has_validation(self) -> bool:
+        """Whether there are rows to choose the epoch by."""
+        return len(self.split.validation) > 0
 
     @property
     def rates(self) -> tuple[Any, ...]:
@@ -110,7 +122,9 @@ class Run:
         if not math.isfinite(epoch.loss):
             self.ending = "diverged"
             return False
-        is_new_best = is_best(self.history, self.best_epoch, self.settings)
+        is_new_best = not self.has_validation or is_best(
+            self.history, self.best_epoch, self.settings
+        )
         if is_new_best:
             self.best_epoch = len(self.history)
         self.ending = why_end(len(self.history), self.best_epoch, self.settings)

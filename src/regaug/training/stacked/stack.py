@@ -22,7 +22,7 @@ from regaug.training.schedule import rate_factor
 from regaug.training.scoring import score_parts
 from regaug.training.settings import Recorded, Settings
 from regaug.training.stacked.augmenting import StepAugmentation
-from regaug.training.stacked.net import Layout, forward
+from regaug.training.stacked.net import Layout, forward, loss_and_gradient
 from regaug.training.stacked.rows import StackedRows
 from regaug.training.stacked.run import Run
 
@@ -38,6 +38,22 @@ class _Alike:
     settings: Settings
     n_batches: int
     steps: Tensor  # taken so far; the optimiser counts them here
+
+
+class _Step:
+    """The weights of the runs that take part in a step, and room for their gradient.
+
+    Args:
+        layout: Where each weight lies.
+        weights: ``(runs, weights)``; a step changes them in place.
+    """
+
+    def __init__(self, layout: Layout, weights: Tensor) -> None:
+        self.weights = layout.split(weights)
+        # Leaves of the graph that share the memory of the weights.
+        self.leaves = [weight.detach().requires_grad_() for weight in self.weights]
+        self.gradient = torch.empty_like(weights)
+        self.gradients = layout.split(self.gradient)
 
 
 class Stack:
@@ -89,19 +105,16 @@ class Stack:
         counts = [len(run.sampler) for run in self.runs]
         alike = self._alike(epoch)
         totals = torch.zeros(len(self.runs), dtype=torch.float64)
-        active, leaves = 0, [self.weights]
+        active, step = 0, _Step(self.layout, self.weights)
         for number, rows in enumerate(batches):
             if active != (still := sum(count > number for count in counts)):
-                active = still
-                # Leaves of the graph that share the memory of the weights.
-                leaves = [w.requires_grad_() for w in self.layout.split(self.weights[:active])]
+                active, step = still, _Step(self.layout, self.weights[:still])
             progress = [
                 (epoch + number / counts[i]) / self.runs[i].settings.epochs for i in range(active)
             ]
-            loss = self._loss(leaves, rows[:active], progress)
-            gradient = torch.autograd.grad(loss.sum(), leaves)
-            self._update(torch.cat([g.flatten(1) for g in gradient], dim=1), alike, epoch, number)
-            totals[:active] += loss.detach()
+            loss = self._loss_and_gradient(step, rows[:active], progress)
+            self._update(step.gradient, alike, epoch, number)
+            totals[:active] += loss
         return (totals / torch.tensor(counts)).tolist()
 
     def _batches(self) -> Tensor:
@@ -122,18 +135,26 @@ class Stack:
             start += len(runs)
         return groups
 
-    def _loss(self, weights: Sequence[Tensor], rows: Tensor, progress: Sequence[float]) -> Tensor:
-        """Return the loss of every run that takes part in a step, ``(runs,)``."""
+    def _loss_and_gradient(self, step: _Step, rows: Tensor, progress: Sequence[float]) -> Tensor:
+        """Return the loss of every run that takes part, ``(runs,)``; ``step`` gets the gradient."""
         x, y = (table[rows] for table in (self.rows.x, self.rows.y))
         augmentation = StepAugmentation(self.runs[: len(rows)], progress, x, y)
-        prediction = forward(self.layout, weights, augmentation(INPUT, x), augmentation)
+        x = augmentation(INPUT, x)
+        if self.runs[0].places == (INPUT,):
+            factors = _as_factors(augmentation, x.dtype)
+            return loss_and_gradient(
+                self.layout, step.weights, x, augmentation.targets, factors, step.gradients
+            )
+        prediction = forward(self.layout, step.leaves, x, augmentation)
         loss = (prediction - augmentation.targets).square().mean(dim=(1, 2))
-        factors = augmentation.loss_weights()
+        factors = _as_factors(augmentation, loss.dtype)
         if factors is not None:
-            loss = loss * torch.tensor(factors, dtype=loss.dtype)
+            loss = loss * factors
         if augmentation.is_lost is not None:
             loss = loss.masked_fill(augmentation.is_lost, math.nan)
-        return loss
+        gradients = torch.autograd.grad(loss.sum(), step.leaves)
+        torch.cat([g.flatten(1) for g in gradients], dim=1, out=step.gradient)
+        return loss.detach()
 
     def _update(self, gradient: Tensor, alike: Sequence[_Alike], epoch: int, number: int) -> None:
         """Take one step of the optimiser for the runs that have a gradient."""
@@ -174,11 +195,12 @@ class Stack:
                 self.runs[0].settings.metric,
             )
             for part in self.recorded
+            if self.rows.parts[part].places.numel()
         }
         is_best = []
         for number, (run, loss) in enumerate(zip(self.runs, losses, strict=True)):
             own = {part: values[number] for part, values in errors.items()}
-            line = Epoch(loss, own.get("train"), own["validation"], own.get("test"))
+            line = Epoch(loss, own.get("train"), own.get("validation", math.nan), own.get("test"))
             is_best.append(run.note(line))
         chosen = torch.tensor(is_best)
         self.best[chosen] = self.weights[chosen]
@@ -238,4 +260,10 @@ class Stack:
                 blocks = torch.split(x, max(1, _BLOCK // self.layout.widest))
                 return torch.cat([forward(self.layout, layers, block[None])[0] for block in blocks])
 
-        return score_parts(run.split, predict)
+        parts = {"validation": run.split.validation, "test": run.split.test, **run.split.more}
+        return score_parts(run.split, predict, [name for name, part in parts.items() if len(part)])
+
+
+def _as_factors(augmentation: StepAugmentation, dtype: torch.dtype) -> Tensor | None:
+    weights = augmentation.loss_weights()
+    return None if weights is None else torch.tensor(weights, dtype=dtype)

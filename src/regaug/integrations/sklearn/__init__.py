@@ -1,0 +1,6 @@
+"""Estimators for scikit-learn and for pipelines of imbalanced-learn."""
+
+from regaug.integrations.sklearn.regressor import AugmentedMLPRegressor
+from regaug.integrations.sklearn.resampling import AugmentingSampler
+
+__all__ = ["AugmentedMLPRegressor", "AugmentingSampler"]

@@ -1,0 +1,278 @@
+"""A regressor for scikit-learn: an ensemble of small nets, trained with augmentation."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from regaug import methods
+from regaug._checks import check_choice, check_integer, check_range
+from regaug.data.base import Part
+from regaug.data.scaling import Scaler
+from regaug.ensemble import Ensemble, default_settings
+from regaug.ensemble.fitting import MOST_MEMBERS, default_names
+from regaug.ensemble.members import mean_and_spread
+from regaug.ensemble.training import train_members
+from regaug.exceptions import ArgumentError
+from regaug.integrations.sklearn.choosing import AUTO, STARTS, best_method, compare_methods
+from regaug.integrations.sklearn.rows import StoppingRule
+from regaug.integrations.sklearn.saving import KEY, as_plain, make_preparation, read_about
+from regaug.training import Settings
+from regaug.training.results import versions
+
+Values = NDArray[np.float64]
+
+
+class AugmentedMLPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """An ensemble of small nets, trained with augmentation; predicts the mean of its members.
+
+    Inputs and targets are standardised inside, and the nets are trained side by side as one stack.
+    Parameters that scikit-learn's ``MLPRegressor`` has too have the same names and meanings here.
+    There is no ``sample_weight``, which mini-batches cannot honour exactly.
+
+    Args:
+        method: One of ``regaug.methods.names()``; ``"erm"`` is plain training. ``"auto"`` takes
+            what does best on inner splits: plain training, mixup, C-Mixup and FOMA_rho, each with
+            its usual settings, train a net on four fifths of the rows, five times, and are scored
+            on the others. With fewer than 50 rows it is plain training.
+        method_settings: Settings of the method that differ from its defaults, such as
+            ``{"rho": 0.95}``; None with ``"auto"``. The methods of FOMA have random batches here;
+            ``{"sampler": "nearest"}`` gives those of the paper.
+        members: Number of nets, from 1 to 1,000.
+        hidden_layer_sizes: Widths of the hidden layers, one or more.
+        max_iter: Passes over the training rows, at most.
+        batch_size: Rows in a batch; ``"auto"`` is 32, and more from 1,024 rows on. Fewer training
+            rows than that make one batch.
+        learning_rate_init: Step size of the optimiser, AdamW.
+        weight_decay: How much the weights shrink, in units of the step size.
+        early_stopping: Each net puts some rows aside, other rows than the other nets do, and keeps
+            the epoch that does best on them. With fewer than 5 rows to put aside, and if False, all
+            rows are trained on and the last epoch is kept.
+        validation_fraction: Share of the rows that a net puts aside, in (0, 0.5].
+        n_iter_no_change: Stop a net after so many epochs without progress on those rows.
+        random_state: As everywhere in scikit-learn: an int gives the same model in every call.
+        verbose: Show a progress bar.
+
+    Attributes:
+        model_: The fitted ensemble, a :class:`regaug.ensemble.Ensemble` without intervals.
+        method_: The method that was used.
+        inner_errors_: With ``"auto"``, the inner error of every method, in standard deviations of
+            the targets; empty otherwise.
+        n_iter_: Epochs of the net that took the most.
+        n_features_in_: Number of columns of ``X``.
+        feature_names_in_: Their names, where all are texts.
+        n_outputs_: Number of targets.
+
+    Example:
+        >>> from sklearn.datasets import make_regression
+        >>> X, y = make_regression(n_samples=100, n_features=5, random_state=0)
+        >>> model = AugmentedMLPRegressor(members=2, random_state=0).fit(X[:80], y[:80])
+        >>> model.predict(X[80:]).shape, model.score(X[80:], y[80:]) > 0.9
+        ((20,), True)
+    """
+
+    def __init__(
+        self,
+        method: str = "foma-rho",
+        *,
+        method_settings: Mapping[str, Any] | None = None,
+        members: int = 8,
+        hidden_layer_sizes: Sequence[int] = (128, 128),
+        max_iter: int = 200,
+        batch_size: int | str = "auto",
+        learning_rate_init: float = 2e-3,
+        weight_decay: float = 1e-2,
+        early_stopping: bool = True,
+        validation_fraction: float = 0.125,
+        n_iter_no_change: int = 30,
+        random_state: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.method = method
+        self.method_settings = method_settings
+        self.members = members
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.max_iter = max_iter
+        self.batch_size = batch_size
+        self.learning_rate_init = learning_rate_init
+        self.weight_decay = weight_decay
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:  # noqa: N803
+        """Train the nets.
+
+        Args:
+            X: Inputs ``(n, d)``, finite, at least two rows: an array or a frame of numbers.
+            y: Targets ``(n,)`` or ``(n, m)``, finite.
+
+        Returns:
+            This estimator.
+        """
+        inputs, targets = self._check(X, y)
+        settings, stopping = self._settings(len(targets)), self._stopping_rule()
+        members = check_integer("members", self.members, 1, MOST_MEMBERS)
+        hidden = tuple(np.atleast_1d(self.hidden_layer_sizes).tolist())
+
+        columns = targets.reshape(len(targets), -1)
+        x_scaler, y_scaler = (Scaler.fit(torch.from_numpy(part)) for part in (inputs, columns))
+        whole = Part(
+            x_scaler.transform(torch.from_numpy(inputs)).float(),
+            y_scaler.transform(torch.from_numpy(columns)).float(),
+            np.arange(len(targets)),
+        )
+        method, errors = self.method, dict[str, float]()
+        if method == AUTO:
+            errors = compare_methods(whole, stopping, settings, hidden=hidden)
+            method = best_method(errors)
+        trained = train_members(
+            stopping.splits(whole, members, settings.seed),
+            method,
+            replace(settings, method={**STARTS.get(method, {}), **settings.method}),
+            hidden=hidden,
+            scaler=y_scaler,
+            progress=bool(self.verbose),
+        )
+        self.model_ = Ensemble(
+            targets=_target_names(y, columns.shape[1]),
+            method=method,
+            settings=trained.settings,
+            preparation=make_preparation(x_scaler, self._feature_names()),
+            members=trained.members,
+            calibration=None,
+            held_out=None,
+            made_by=versions(),
+        )
+        self.method_, self.inner_errors_ = method, errors
+        self.n_iter_ = max(len(result.history) for result in trained.results)
+        self.n_outputs_, self._is_flat = columns.shape[1], targets.ndim == 1
+        return self
+
+    def predict(self, X: ArrayLike, return_std: bool = False) -> Any:  # noqa: N803
+        """Predict rows.
+
+        Args:
+            X: Inputs ``(n, d)``.
+            return_std: Also return the standard deviation over the members: how much they
+                disagree, not how far off they may be.
+
+        Returns:
+            Predictions, of the shape that ``y`` had: ``(n,)`` or ``(n, m)``; or these and their
+            deviations.
+        """
+        check_is_fitted(self)
+        inputs = validate_data(self, X, dtype=np.float64, reset=False)
+        nets, scaler = self.model_.members, self.model_.preparation.scaler
+        rows = torch.from_numpy(np.array(inputs, order="C"))
+        values = nets.restore(nets(scaler.transform(rows)))
+        mean, spread = (
+            (part[:, 0] if self._is_flat else part).numpy() for part in mean_and_spread(values)
+        )
+        return (mean, spread) if return_std else mean
+
+    def save(self, folder: str | Path) -> None:
+        """Write the fitted estimator to a folder: ``model.safetensors`` and ``model.json``.
+
+        It is a model folder as any other, so that ``regaug predict`` can use it: by the names of
+        columns if it was fitted on a frame, by their order otherwise.
+
+        Args:
+            folder: Where to; its parents are made. A model that is there is replaced. A
+                ``random_state`` that is an object is saved as None.
+        """
+        check_is_fitted(self)
+        parameters = self.get_params(deep=False)
+        about = {
+            "kind": type(self).__name__,
+            "parameters": {name: as_plain(name, value) for name, value in parameters.items()},
+            "feature_names": self._feature_names(),
+            "is_flat": self._is_flat,
+            "n_iter": self.n_iter_,
+            "inner_errors": self.inner_errors_,
+        }
+        replace(self.model_, about={KEY: about}).save(folder)
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Self:
+        """Read an estimator that :meth:`save` wrote, after checking all of it.
+
+        Args:
+            folder: Where it is. One that is damaged, or no estimator, is a ``CheckpointError``.
+        """
+        model = Ensemble.load(folder)
+        about = read_about(model, cls.__name__, cls._get_param_names())
+        estimator = cls(**about["parameters"])
+        estimator.model_, estimator.method_ = replace(model, about={}), model.method
+        estimator.inner_errors_, estimator.n_iter_ = about["inner_errors"], about["n_iter"]
+        estimator.n_outputs_, estimator._is_flat = len(model.targets), about["is_flat"]
+        estimator.n_features_in_ = len(model.preparation.scaler.mean)
+        if about["feature_names"] is not None:
+            estimator.feature_names_in_ = np.array(about["feature_names"], dtype=object)
+        return estimator
+
+    def _check(self, X: Any, y: Any) -> tuple[Values, Values]:  # noqa: N803
+        """Return inputs and targets as arrays of float64 that belong to nobody else."""
+        inputs, targets = validate_data(
+            self, X, y, dtype=np.float64, multi_output=True, y_numeric=True, ensure_min_samples=2
+        )
+        # Copies: torch warns of memory that must not be written to. The order of a frame's numbers
+        # in memory must not change how they are rounded.
+        return np.array(inputs, order="C"), np.array(targets, dtype=np.float64, order="C")
+
+    def _settings(self, rows: int) -> Settings:
+        own = dict(self.method_settings or {})
+        if self.method == AUTO and own:
+            raise ArgumentError(
+                f'`method_settings` must be None with method="auto", got {own!r}: each method that '
+                "is compared has settings of its own. Name a method."
+            )
+        if self.method != AUTO:
+            methods.get(self.method).settings(**own)  # an error before anything is trained
+        return Settings(
+            epochs=self.max_iter,
+            batch_size=_batch_size(self.batch_size, rows),
+            learning_rate=self.learning_rate_init,
+            weight_decay=self.weight_decay,
+            patience=self.n_iter_no_change,
+            seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
+            method=own,
+        )
+
+    def _stopping_rule(self) -> StoppingRule:
+        share = check_range(
+            "validation_fraction", self.validation_fraction, 0.0, 0.5, open_low=True
+        )
+        return StoppingRule(bool(self.early_stopping), share)
+
+    def _feature_names(self) -> list[str] | None:
+        names = getattr(self, "feature_names_in_", None)
+        return None if names is None else [str(name) for name in names]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+
+def _batch_size(batch_size: int | str, rows: int) -> int:
+    if not isinstance(batch_size, str):
+        return batch_size
+    check_choice("batch_size", batch_size, ("auto",))
+    return default_settings(rows).batch_size
+
+
+def _target_names(y: Any, targets: int) -> tuple[str, ...]:
+    """Return the names of the columns of a frame, or of a series, if they can be told apart."""
+    names = tuple(str(name) for name in getattr(y, "columns", [getattr(y, "name", None)]))
+    is_named = len(set(names)) == targets and names != ("None",)
+    return names if is_named else default_names(targets)
