@@ -64,4 +64,4 @@ def test_stand_ins_say_that_they_are():
     split = dti.split(0, "paper")
     assert set(split.test.groups) == {6, 7}
     assert set(split.train.groups) == {0, 1, 2, 3, 4, 5}
-    assert len(split.train) == 2000
+    assert len(split.train) == 1000

@@ -4,7 +4,7 @@ import pytest
 
 from regaug.exceptions import ArgumentError, UnknownNameError
 from regaug.reproduction import published
-from regaug.reproduction.recipes import METHODS, paper_settings
+from regaug.reproduction.recipes import METHODS, paper_settings, tuned_settings
 from regaug.reproduction.sources import find
 from regaug.reproduction.tables import (
     EXPERIMENTS,
@@ -67,6 +67,19 @@ def test_noise_tries_four_strengths_on_every_seed(made_up):
     assert {run.settings.method["sigma"] for run in row.runs} == {0.1, 0.01, 0.001, 0.0001}
 
 
+def test_one_protocol_alone_can_be_asked_for(made_up):
+    for protocol in ("paper", "tuned"):
+        rows = rows_of("in-distribution", protocols=(protocol,))
+        assert {row.protocol for row in rows} == {protocol}
+
+
+def test_pairs_act_behind_the_bypass_of_a_series_net():
+    assert paper_settings("exchange-rate", "c-mixup", seed=0).method["place"] == "features"
+    assert paper_settings("airfoil", "c-mixup", seed=0).method["place"] == "layer"
+    drawn = tuned_settings("exchange-rate", "c-mixup", 20, epochs=5, patience=2)
+    assert {settings.method["place"] for settings in drawn} == {"input", "features"}
+
+
 def test_plain_training_is_always_there(made_up):
     experiment = EXPERIMENTS["in-distribution"]
     rows = make_rows(experiment, find("airfoil"), methods=["cems"], size=Size())
@@ -87,8 +100,8 @@ def test_a_budget_cuts_epochs_and_settings_but_no_method(made_up):
     def make(size):
         return make_rows(EXPERIMENTS["in-distribution"], source, size=size)
 
-    whole, full = fit_to_budget(make, sources, seeds=2, minutes=None, jobs=1)
-    some, cut = fit_to_budget(make, sources, seeds=2, minutes=0.2, jobs=1)
+    whole, full = fit_to_budget(make, sources, size=Size(seeds=2), minutes=None, jobs=1)
+    some, cut = fit_to_budget(make, sources, size=Size(seeds=2), minutes=0.2, jobs=1)
     assert full.is_full
     assert not cut.is_full
     assert estimate_seconds(some, sources) < estimate_seconds(whole, sources)

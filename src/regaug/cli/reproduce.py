@@ -48,6 +48,9 @@ def reproduce(
         list[str] | None, typer.Option("--methods", "-m", help="Names with commas [all].")
     ] = None,
     seeds: Annotated[int, typer.Option(help="Repetitions in the paper's protocol.")] = 3,
+    protocol: Annotated[
+        str, typer.Option(help="paper, tuned, or both; what has one only takes no notice.")
+    ] = "both",
     budget: Annotated[
         float | None,
         typer.Option(help="Minutes: cut epochs and settings to about that, and say so."),
@@ -73,11 +76,13 @@ def reproduce(
     from regaug.reproduction import words
     from regaug.reproduction.figures import FIGURES
     from regaug.reproduction.running import run_experiment, run_timing
-    from regaug.reproduction.tables import EXPERIMENTS
+    from regaug.reproduction.tables import EXPERIMENTS, PROTOCOLS
     from regaug.reproduction.timing import DATASETS
 
     name = ALIASES.get(what, what)
     lookup("table or figure", name, dict.fromkeys([*EXPERIMENTS, TIME, SETTINGS, *FIGURES]))
+    known = {"both": PROTOCOLS, "paper": ("paper",), "tuned": ("tuned",)}
+    protocols = lookup("protocol", protocol, known)
     folder, wanted = out / "reproduction", _names(datasets)
     found: list[Any]
     if name in FIGURES:
@@ -99,6 +104,7 @@ def reproduce(
                 datasets=wanted,
                 methods=_names(methods),
                 seeds=seeds,
+                protocols=protocols,
                 budget=budget,
                 jobs=jobs,
                 executor=executor,  # type: ignore[arg-type]

@@ -84,7 +84,8 @@ class Measured:
         size: What was cut short, in words; empty if nothing was.
         command: The command that makes it.
         paper: Rows in the paper's protocol.
-        tuned: Rows in the tuned protocol: a dict each, with the change against plain training.
+        tuned: Rows in the tuned protocol: a dict each, with the change against plain training and
+            the keys of the runs that its splits have chosen.
         best: The settings with the best validation errors of every method that was tuned.
         verdict: What the tuned rows mean, in words; empty without them.
     """
@@ -129,7 +130,10 @@ def measure(
     study = _study(source, tuned, results)
     if study is None:
         return found
-    lines = study.comparison.to_dict()["rows"]
+    lines = [
+        {**row, "keys": [run.key for run in study.chosen[row["name"]]]}
+        for row in study.comparison.to_dict()["rows"]
+    ]
     best = {
         name: dict(run)["settings"]
         for name, run in study.settings.items()
@@ -209,7 +213,7 @@ def _figure(row: Row, runs: Sequence[StoredRun], metric: str, domain: str) -> Fi
 
 
 def _value(run: StoredRun, metric: str, domain: str) -> float | None:
-    scores = run.result["scores"]["test-unshifted" if domain == "unshifted" else "test"]
+    scores = run.result["scores"].get("test-unshifted" if domain == "unshifted" else "test", {})
     if domain == "worst":
         scores = scores.get("worst", {})
     value = scores.get(metric)

@@ -8,6 +8,7 @@ from typing import Any
 
 from regaug.reproduction.figures import FIGURES
 from regaug.reproduction.words import Text, as_markdown, measured_tables, time_table
+from regaug.studies.store import STUDY, Store
 
 Found = Mapping[str, Any]
 
@@ -189,9 +190,44 @@ def _figures(folder: Path) -> Iterator[str]:
             yield f"![{figure.title}](figures/{name}.png)\n\n{caption} {command}\n"
 
 
+def collect(store: str | Path, folder: str | Path) -> None:
+    """Copy the tables and figures of a store, and the runs that they are made from.
+
+    Of the tuned protocol these are the runs that the splits have chosen, not all that were tried:
+    what is kept with the code stays small.
+
+    Args:
+        store: Where ``regaug reproduce`` has put its runs: ``runs/reproduction``.
+        folder: Where to; what is there is replaced.
+    """
+    store, folder = Path(store), Path(folder)
+    known = Store.open(store).results()
+    wanted: dict[str, None] = {}
+    for path in sorted((store / "tables").glob("*.json")):
+        text = path.read_text(encoding="utf-8")
+        found = json.loads(text)
+        for line in (*found.get("paper", ()), *found.get("tuned", ())):
+            wanted |= dict.fromkeys(line["keys"])
+        (folder / "tables").mkdir(parents=True, exist_ok=True)
+        (folder / "tables" / path.name).write_text(text, encoding="utf-8")
+    wanted |= {key: None for key, run in known.items() if run.run.get("experiment") == "time"}
+    for path in store.glob("*.json"):
+        if path.stem in FIGURES:
+            (folder / path.name).write_text(path.read_text(encoding="utf-8"), encoding="utf-8")
+    for path in (*folder.glob("runs-*.jsonl"), folder / STUDY):
+        path.unlink(missing_ok=True)
+    new = Store(folder, Store.open(store).configuration)
+    for key in wanted:
+        new.add(key, known[key].run, known[key].result)
+    (written,) = folder.glob("runs-*.jsonl")
+    written.rename(folder / "runs-1.jsonl")  # not the name of a machine
+
+
 def main(arguments: Sequence[str]) -> None:
-    """Write the page of the tables in a folder to a file."""
-    folder, path = arguments
+    """Write the page of the tables in a folder to a file; of a new store, if one is given first."""
+    *store, folder, path = arguments
+    if store:
+        collect(store[0], folder)
     Path(path).write_text(make_page(folder), encoding="utf-8")
 
 

@@ -5,6 +5,7 @@ others below are those of C-Mixup's released configuration, as far as it has the
 defaults of this library, because neither gives any.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,6 +19,7 @@ from regaug.training import Settings
 METHODS = ("erm", "mixup", "manifold-mixup", "c-mixup", "ada", "foma", "foma-rho")
 # Every batch is touched until the end, as in the papers.
 CONSTANT: dict[str, Any] = {"p": 1.0, "anneal": None}
+SERIES = ("exchange-rate", "electricity")
 NOISE = (0.1, 0.01, 0.001, 0.0001)
 
 
@@ -97,6 +99,7 @@ def paper_settings(data: str, method: str, *, seed: int, **changes: Any) -> Sett
             "place": common.place,
         }
     own["method"] |= changes
+    own["method"] = _at_a_place(data, method, own["method"])
     return Settings(**own, clip=common.clip, seed=seed, metric=metric_of(data))  # type: ignore[arg-type]
 
 
@@ -113,4 +116,15 @@ def tuned_settings(
         patience=patience,
         metric=metric_of(data),  # type: ignore[arg-type]
     )
-    return [replace(trial.settings, clip=clip) for trial in drawn]
+    return [
+        replace(trial.settings, clip=clip, method=_at_a_place(data, method, trial.settings.method))
+        for trial in drawn
+    ]
+
+
+def _at_a_place(data: str, method: str, own: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a method's settings with a place at which it can act in the data set's net."""
+    # Pairs become single rows there, and a bypass of LSTNet still has all of them further on.
+    if data in SERIES and method == "c-mixup" and own.get("place") == LAYER:
+        return {**own, "place": "features"}
+    return dict(own)

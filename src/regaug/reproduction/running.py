@@ -6,12 +6,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from regaug.data.base import Rules
 from regaug.exceptions import DataNotFoundError
 from regaug.reproduction import timing
 from regaug.reproduction.measured import Measured, measure
 from regaug.reproduction.sources import Source, find
 from regaug.reproduction.tables import (
     EXPERIMENTS,
+    PROTOCOLS,
     Size,
     estimate_seconds,
     find_sources,
@@ -35,6 +37,7 @@ def run_experiment(
     datasets: Sequence[str] = (),
     methods: Sequence[str] = (),
     seeds: int = 3,
+    protocols: Sequence[Rules] = PROTOCOLS,
     budget: float | None = None,
     jobs: int = 1,
     executor: Executor = "process",
@@ -51,6 +54,7 @@ def run_experiment(
         datasets: Data sets of the paper; all of the experiment if empty.
         methods: Methods; all if empty.
         seeds: Repetitions in the paper's protocol.
+        protocols: Which of ``"paper"`` and ``"tuned"``.
         budget: Minutes: epochs and settings are cut to about that, and nothing starts after it.
         jobs: Worker processes.
         executor: ``"process"`` or ``"ray"``.
@@ -77,7 +81,8 @@ def run_experiment(
             for row in make_rows(experiment, source, methods=methods, size=size)
         ]
 
-    rows, size = fit_to_budget(make, by_name, seeds=seeds, minutes=budget, jobs=jobs)
+    whole = Size(seeds=seeds, protocols=tuple(protocols))
+    rows, size = fit_to_budget(make, by_name, size=whole, minutes=budget, jobs=jobs)
     store = Store(folder, STUDY)
     done = store.done()
     runs = list({run.key: run for row in rows for run in row.runs}.values())
@@ -98,7 +103,7 @@ def run_experiment(
     measured = []
     for source in sources:
         own = [row for row in rows if row.data == source.data]
-        command = _command(name, source, methods, seeds, budget, jobs)
+        command = _command(name, source, methods, size, budget, jobs)
         found = measure(experiment, source, own, store.results(), size=size, command=command)
         _keep(folder, f"{name}-{source.data}", found.to_dict())
         measured.append(found)
@@ -136,13 +141,14 @@ def _command(
     name: str,
     source: Source,
     methods: Sequence[str],
-    seeds: int,
+    size: Size,
     budget: float | None,
     jobs: int,
 ) -> str:
     words = ["regaug", "reproduce", name, "--datasets", source.data]
     words += ["--methods", ",".join(methods)] if methods else []
-    words += ["--seeds", str(seeds)]
+    words += ["--seeds", str(size.seeds)]
+    words += ["--protocol", size.protocols[0]] if len(size.protocols) == 1 else []
     # The budget of several processes is shared: their number is a part of what is run.
     words += ["--budget", f"{budget:g}", "-j", str(jobs)] if budget is not None else []
     return shlex.join(words)

@@ -100,7 +100,7 @@ def _electricity() -> Source:
 
 def _rcf_mnist() -> Source:
     found = _itself("rcf-mnist", _image_net)
-    return replace(found, rows=2000, note="2,000 of the 40,000 training images, 1,000 to test on")
+    return replace(found, rows=1000, note="1,000 of the 40,000 training images, 500 to test on")
 
 
 def _dti() -> Source:
@@ -109,10 +109,10 @@ def _dti() -> Source:
     except DataNotFoundError:
         davis = _itself("davis", _pair_net)
     note = (
-        "stands in: 2,000 training pairs of davis, with proteins in the test that are not in the "
+        "stands in: 1,000 training pairs of davis, with proteins in the test that are not in the "
         "training, in place of later years"
     )
-    return replace(davis, data="dti", name="davis-by-protein", note=note, load=_davis, rows=2000)
+    return replace(davis, data="dti", name="davis-by-protein", note=note, load=_davis, rows=1000)
 
 
 def _locate(path: str, data: str) -> str:

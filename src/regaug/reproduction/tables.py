@@ -22,6 +22,7 @@ from regaug.training import Settings
 from regaug.training.naive import naive_names
 
 IN_DISTRIBUTION = ("airfoil", "no2", "exchange-rate", "electricity", "echo")
+PROTOCOLS: tuple[Rules, ...] = ("paper", "tuned")
 OUT_OF_DISTRIBUTION = ("rcf-mnist", "crimes", "dti", "povertymap")
 # How many splits and settings the tuned protocol has: of tables, and of data whose nets are large.
 SPLITS, TRIALS, EPOCHS, PATIENCE = 10, 20, 200, 20
@@ -70,11 +71,13 @@ class Size:
         seeds: Repetitions in the paper's protocol.
         epochs: Share of the epochs in the paper's protocol.
         trials: Share of the settings that the tuned protocol tries, and of its splits.
+        protocols: Which of the two protocols.
     """
 
     seeds: int = 3
     epochs: float = 1.0
     trials: float = 1.0
+    protocols: tuple[Rules, ...] = PROTOCOLS
 
     def shorten(self, settings: Settings) -> Settings:
         """Return settings with the share of epochs, at least one."""
@@ -108,23 +111,34 @@ class Experiment:
 
 def _compare(source: Source, methods: Sequence[str], size: Size) -> list[Row]:
     """Every method in the paper's protocol, then in the tuned one, naive rows beside."""
+    paper = _in_paper_protocol(source, methods, size) if "paper" in size.protocols else []
+    tuned = _in_tuned_protocol(source, methods, size) if "tuned" in size.protocols else []
+    return paper + tuned
+
+
+def _in_paper_protocol(source: Source, methods: Sequence[str], size: Size) -> list[Row]:
     data = source.data
     rows = [
         Row(method, data, method, "paper", _paper_runs(source, method, size))
         for method in METHODS
         if method in methods
     ]
-    is_table = source.net is None
-    if is_table:
+    if source.net is None:
         rows += [_plain_at(source, method, size) for method in ("foma", "foma-rho")]
-    rows += _naive(source, "paper", range(size.seeds))
+    return rows + _naive(source, "paper", range(size.seeds))
+
+
+def _in_tuned_protocol(source: Source, methods: Sequence[str], size: Size) -> list[Row]:
+    is_table = source.net is None
     trials = TRIALS if is_table else NET_TRIALS
     splits = SPLITS if is_table else size.seeds
     splits = max(min(3, splits), round(splits * size.trials)) if is_table else splits
     trials = max(2, round(trials * size.trials))
-    for method in method_table.names():
-        if method in methods:
-            rows.append(_tuned(source, method, trials, splits))
+    rows = [
+        _tuned(source, method, trials, splits)
+        for method in method_table.names()
+        if method in methods
+    ]
     return rows + (_naive(source, "tuned", range(splits)) if is_table else [])
 
 
@@ -341,7 +355,7 @@ def fit_to_budget(
     make: Callable[[Size], list[Row]],
     sources: Mapping[str, Source],
     *,
-    seeds: int,
+    size: Size,
     minutes: float | None,
     jobs: int,
 ) -> tuple[list[Row], Size]:
@@ -354,11 +368,10 @@ def fit_to_budget(
     Args:
         make: From a size to rows.
         sources: The data sets by name.
-        seeds: Repetitions in the paper's protocol.
+        size: The full size.
         minutes: The budget; None cuts nothing.
         jobs: Worker processes.
     """
-    size = Size(seeds=seeds)
     rows = make(size)
     if minutes is None:
         return rows, size
@@ -366,6 +379,6 @@ def fit_to_budget(
     share = 1.0
     while estimate_seconds(rows, sources) > budget and share > 0.001:
         share *= 0.8
-        size = Size(seeds=seeds, epochs=share, trials=max(0.1, share**0.5))
+        size = replace(size, epochs=share, trials=max(0.1, share**0.5))
         rows = make(size)
     return rows, size

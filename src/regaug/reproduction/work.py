@@ -6,12 +6,15 @@ from typing import Any
 
 from regaug import methods
 from regaug.data.base import Rules, Split
+from regaug.exceptions import DivergedError
 from regaug.metrics import METRICS, Scores
+from regaug.models import MLP
 from regaug.reproduction.sources import find
 from regaug.studies.store import run_key
 from regaug.studies.work import Outcome
 from regaug.training import RunResult, Settings, fit, fit_many
 from regaug.training.naive import fit_naive
+from regaug.training.results import versions
 from regaug.training.stacked import MOST_RUNS
 
 
@@ -108,22 +111,30 @@ class Worker:
             own = [splits[run.split] for run in task]
             results = fit_many(own, first.method, settings, record=())
         else:
-            results = [_fit(run, source.net, splits[run.split]) for run in task]
+            return [
+                (run.key, run.describe(), _fit(run, source.net, splits[run.split])) for run in task
+            ]
         return [
             (run.key, run.describe(), summarise(result, splits[run.split]))
             for run, result in zip(task, results, strict=True)
         ]
 
 
-def _fit(run: Run, make_net: Any, split: Split) -> RunResult:
-    from regaug.models import MLP
-
+def _fit(run: Run, make_net: Any, split: Split) -> dict[str, Any]:
     settings = run.settings or Settings()
     if make_net is None:
         net = MLP(split.train.x.shape[1], split.train.y.shape[1], seed=settings.seed)
     else:
         net = make_net(split, settings.seed)
-    return fit(net, split, run.method, settings, device="cpu", record=())
+    try:
+        result = fit(net, split, run.method, settings, device="cpu", record=())
+    except DivergedError:  # a finding, and no reason to end all the others
+        nothing = dict.fromkeys(METRICS)
+        return {"scores": {"validation": nothing, "test": nothing}, "ending": "diverged"} | {
+            "sizes": _sizes(split),
+            "made_by": versions(),
+        }
+    return summarise(result, split)
 
 
 def summarise(result: RunResult, split: Split) -> dict[str, Any]:
@@ -134,10 +145,14 @@ def summarise(result: RunResult, split: Split) -> dict[str, Any]:
         "epochs": len(result.history),
         "ending": result.ending,
         "seconds": round(result.seconds, 3),
-        "sizes": [len(part) for part in (split.train, split.validation, split.test)],
+        "sizes": _sizes(split),
         "made_by": dict(result.made_by),
         **({} if result.history else {"chosen": dict(result.settings.method)}),
     }
+
+
+def _sizes(split: Split) -> list[int]:
+    return [len(part) for part in (split.train, split.validation, split.test)]
 
 
 def _short(scores: Scores) -> dict[str, Any]:
