@@ -64,6 +64,8 @@ class Method:
         augmentation: Makes the augmentation from its options.
         defaults: Settings that are a sensible start, ``sampler`` and ``place`` among them.
         space: What a search may change, and how far; "almost off" is always within reach.
+        starts: Changes to the defaults that a search tries first: settings that are good somewhere
+            and unlikely to be drawn.
         sampler_options: Settings that are the sampler's, not the augmentation's.
     """
 
@@ -71,6 +73,7 @@ class Method:
     augmentation: Callable[..., Augmentation[Any]]
     defaults: Mapping[str, Any]
     space: Space = field(default_factory=dict)
+    starts: tuple[Mapping[str, Any], ...] = ()
     sampler_options: tuple[str, ...] = ()
 
     def settings(self, **changes: Any) -> dict[str, Any]:
@@ -138,6 +141,8 @@ _PLACE: Space = {"place": OneOf((INPUT, LAYER))}
 _REST: Space = {"alpha": Between(0.2, 5.0, log=True), "lam_range": OneOf((None, (0.0, 0.3)))}
 _START = {"sampler": "random", "place": INPUT, "p": 1.0, "anneal": 0.7}
 _NEAR = {"sampler": "nearest", "alpha": 1.0, "lam_range": None}
+# Much of the noise taken out of random batches, for data near a plane.
+_STRONG = {"sampler": "random", "lam_range": (0.0, 0.3)}
 
 METHODS: dict[str, Method] = {
     "erm": Method(
@@ -187,6 +192,7 @@ METHODS: dict[str, Method] = {
         {**_START, **_NEAR, "k": "two_nn"},
         # Noise has many dimensions: where there is much of it the estimate is too high.
         {**_STRENGTH, **_COMPANY, **_PLACE, **_REST, "k": OneOf(("two_nn", 1, 2, 4))},
+        starts=tuple({**_STRONG, "k": k} for k in (4, 2, 1)),
     ),
     "foma-rho": Method(
         "FOMA, with a share of the singular values as the cut",
@@ -199,6 +205,7 @@ METHODS: dict[str, Method] = {
             **_REST,
             "rho": OneOf((0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99)),
         },
+        starts=tuple({**_STRONG, "rho": rho} for rho in (0.8, 0.5, 0.3)),
     ),
     "cems": Method(
         "sample the curved surface that a neighbourhood lies on",

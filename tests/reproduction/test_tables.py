@@ -82,8 +82,8 @@ def test_pairs_act_behind_the_bypass_of_a_series_net():
 
 def test_plain_training_is_always_there(made_up):
     experiment = EXPERIMENTS["in-distribution"]
-    rows = make_rows(experiment, find("airfoil"), methods=["cems"], size=Size())
-    assert {"erm", "cems"} <= {row.method for row in rows}
+    rows = make_rows(experiment, find("airfoil"), methods=["ada"], size=Size())
+    assert {"erm", "ada"} <= {row.method for row in rows}
     with pytest.raises(UnknownNameError):
         make_rows(experiment, find("airfoil"), methods=["fomma"], size=Size())
 

@@ -79,3 +79,13 @@ def test_every_other_trial_may_fit_the_logarithm():
 def test_length_and_metric_are_passed_on():
     own = draw(trials=2, epochs=70, patience=9, metric="mae")[1].settings
     assert (own.epochs, own.patience, own.metric) == (70, 9, "mae")
+
+
+def test_good_starts_come_after_the_defaults_and_before_what_is_drawn():
+    starts = methods.get("foma").starts
+    drawn = draw_trials("foma", 6, seed=0, epochs=9, patience=2)
+    assert drawn[0].settings.method == methods.get("foma").defaults
+    for start, trial in zip(starts, drawn[1:], strict=False):
+        assert start.items() <= trial.settings.method.items()
+        assert trial.settings.method["p"] == 1.0
+    assert all(drawn[-1].settings.method[name] != value for name, value in [("p", 1.0)])

@@ -49,7 +49,8 @@ def draw_trials(
     """Draw the trials of a method.
 
     The common settings of a trial are the same for all methods, so that these differ in nothing
-    but the augmentation; the first trial has the defaults.
+    but the augmentation. The first trial has the defaults, the next ones have what the method names
+    as good starts, the others what is drawn from its space.
 
     Args:
         method: Name of the method.
@@ -71,9 +72,12 @@ def draw_trials(
     for number in range(trials):
         common = _random.numpy_generator(seed, number)
         settings: dict[str, Any] = {n: choice.draw(common) for n, choice in COMMON.items()}
-        own = known.draw_settings(_random.numpy_generator(seed, number, own_stream))
         if number == 0:
             settings, own = FIRST, known.settings()
+        elif number <= len(known.starts):
+            own = known.settings(**known.starts[number - 1])
+        else:
+            own = known.draw_settings(_random.numpy_generator(seed, number, own_stream))
         drawn.append(
             Trial(
                 method,
