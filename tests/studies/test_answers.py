@@ -52,8 +52,8 @@ def test_no_method_helps_on_a_smooth_target_without_noise():
 
 # A plane in many columns. The rows to train on have noise in inputs and targets, the noise of an
 # input being twice its signal; those to choose and to test on lie on the plane, or the choice would
-# favour nets that are good on noisy inputs. Plain training fits the noise of 40 columns; FOMA with a
-# low cut takes most of it out. (Draws 0 to 39 were used up while the search was being made.)
+# favour nets that are good on noisy inputs. Plain training fits the noise of 40 columns; FOMA with
+# a low cut takes most of it out. (Draws 0 to 39 were used up while the search was being made.)
 
 
 def make_draw(seed, *, dimension=2, columns=40, sizes=(60, 200, 2000)):

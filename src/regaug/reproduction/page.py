@@ -78,7 +78,7 @@ def _summary(found: Found) -> str:
     """Return what a data set has shown, in sentences."""
     sentences = [*_about_paper(found), *_about_tuned(found)]
     note = f" ({found['note']})" if found["note"] else ""
-    return f"**{found['data']}**{note}. {' '.join(sentences)}\n"
+    return f"**{found['data']}**{note}\n\n" + "".join(f"- {line}\n" for line in sentences)
 
 
 def _about_paper(found: Found) -> Iterator[str]:
@@ -128,7 +128,7 @@ def _against_plain(first: Mapping[str, Found]) -> Iterator[str]:
     better = [name for name in naive if sign * (first[name]["mean"] - plain["mean"]) < 0]
     if better:
         listed = " and ".join(f"{name} ({first[name]['mean']:.4g})" for name in better)
-        yield f"Plain training ({plain['mean']:.4g}) is beaten by {listed}, which need no net."
+        yield f"Plain training ({plain['mean']:.4g}) is beaten by {listed}, without a net."
 
 
 def _is_near(figure: Found) -> bool:

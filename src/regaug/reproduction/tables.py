@@ -136,11 +136,7 @@ def _in_tuned_protocol(source: Source, methods: Sequence[str], size: Size) -> li
     splits = SPLITS if is_table else size.seeds
     splits = max(min(3, splits), round(splits * size.trials)) if is_table else splits
     trials = max(2, round(trials * size.trials))
-    rows = [
-        _tuned(source, method, trials, splits)
-        for method in TUNED
-        if method in methods
-    ]
+    rows = [_tuned(source, method, trials, splits) for method in TUNED if method in methods]
     return rows + (_naive(source, "tuned", range(splits)) if is_table else [])
 
 

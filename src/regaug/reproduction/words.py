@@ -87,7 +87,7 @@ def _tuned(found: Mapping[str, Any], title: str) -> Text:
                 _between(row["low"], row["high"], ".4g"),
                 "" if change is None else f"{change:+.1f} %",
                 _between(row["change_low"], row["change_high"], "+.1f"),
-                "" if row["p"] is None else f"{row['p']:.2g}",
+                "" if row["p_holm"] is None else f"{row['p_holm']:.2g}",
             )
         )
     header = ("tuned protocol", "mean", "95 % interval", "against erm", "95 % interval", "p (Holm)")
