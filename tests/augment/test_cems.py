@@ -170,7 +170,7 @@ def test_stored_neighbours_are_the_nearest_rows(tree, offset, monkeypatch):
     z = torch.column_stack([x, y]).numpy()
     distances = np.linalg.norm(z[:40, None] - z, axis=-1)
     expected = z[np.argsort(distances, axis=1)[:, :7]]
-    np.testing.assert_array_equal(augment._neighborhoods(x[:40], y[:40]), expected)
+    np.testing.assert_array_equal(augment._surroundings(x[:40], y[:40], 1)[0], expected)
     new_x, new_y = augment(x[:40], y[:40])
     by_hand = cems(
         x[:40], y[:40, None], eta=augment.params.eta, neighborhoods=torch.from_numpy(expected)
@@ -182,9 +182,9 @@ def test_stored_neighbours_are_the_nearest_rows(tree, offset, monkeypatch):
 def test_lookups_in_blocks_find_the_same_rows(monkeypatch):
     x, y = make_batch(50, 3)
     augment = CEMS(neighbors=5).fit(x, y)
-    whole = augment._neighborhoods(x, y)
+    whole = augment._surroundings(x, y, 1)[0]
     monkeypatch.setattr(module, "_BLOCK", 50 * 7)
-    assert torch.equal(augment._neighborhoods(x, y), whole)
+    assert torch.equal(augment._surroundings(x, y, 1)[0], whole)
 
 
 def test_stored_neighbours_must_be_fitted_first():
@@ -212,7 +212,7 @@ def test_fitting_again_replaces_the_stored_rows(tree, monkeypatch):
     augment = CEMS(neighbors=9).fit(x + 3, y)
     augment(x, y)
     augment.fit(x, y)
-    assert torch.equal(augment._neighborhoods(x, y)[:, 0], torch.column_stack([x, y]).double())
+    assert torch.equal(augment._surroundings(x, y, 1)[0][:, 0], torch.column_stack([x, y]).double())
 
 
 def test_copies_and_pickles_have_the_stored_rows_too(monkeypatch):
@@ -228,7 +228,7 @@ def test_copies_and_pickles_have_the_stored_rows_too(monkeypatch):
 
 def test_more_neighbours_than_rows_means_all_of_them():
     x, y = make_batch(6)
-    assert CEMS(neighbors=50).fit(x, y)._neighborhoods(x, y).shape == (6, 6, 5)
+    assert CEMS(neighbors=50).fit(x, y)._surroundings(x, y, 1)[0].shape == (6, 6, 5)
 
 
 def test_stored_rows_keep_no_history_and_are_a_copy():
@@ -330,3 +330,34 @@ def test_wrong_arguments_are_named(arguments, error, message):
 
 def test_the_settings_are_shown():
     assert "sigma=0.2, d=3, neighbors='batch'" in repr(CEMS(0.2, d=3))
+
+
+@pytest.mark.parametrize("columns", [2, 12])
+def test_planes_that_are_known_give_what_each_batch_would_find(columns, monkeypatch):
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(60, columns, generator=generator)
+    y = x[:, :1] ** 2
+    augment = CEMS(0.2, d=2, neighbors=9).fit(x, y)
+    params = augment.draw(x[:16], y[:16])
+    known = augment.transform(x[:16], y[:16], params)
+    assert augment._known is not None
+    others = augment.transform(x[:16] + 0.25, y[:16], params)  # rows that are not stored
+    monkeypatch.setattr(module, "_MOST_KNOWN", 0)
+    plain = CEMS(0.2, d=2, neighbors=9).fit(x, y)
+    for found, shift in ((known, 0.0), (others, 0.25)):
+        expected = plain.transform(x[:16] + shift, y[:16], params)
+        for part, wanted in zip(found, expected, strict=True):
+            assert torch.allclose(part, wanted, atol=1e-6)
+    assert plain._known is None
+
+
+def test_planes_are_found_anew_after_another_fit():
+    x = torch.randn(40, 3, generator=torch.Generator().manual_seed(1))
+    augment = CEMS(0.2, d=2, neighbors=9).fit(x, x[:, :1])
+    augment(x[:8], x[:8, :1])
+    first = augment._known
+    augment(x[8:16], x[8:16, :1])
+    assert augment._known is first
+    augment.fit(2 * x, x[:, 1:2])
+    augment(2 * x[:8], x[:8, 1:2])
+    assert augment._known is not first

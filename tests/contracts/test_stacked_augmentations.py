@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from regaug import ADA, FOMA, CMixup, Compose, GaussianNoise, Mixup
+from regaug import ADA, CEMS, FOMA, CMixup, Compose, GaussianNoise, Mixup
 from regaug.augment import AUGMENTATIONS
 
 # Every augmentation with its defaults, and others whose numbers differ from run to run.
@@ -29,6 +29,8 @@ CASES = {
     "c-mixup widths": lambda run, **o: CMixup(bandwidth=0.1 + run, **o),
     "c-mixup paired": lambda run, **o: CMixup(paired=True, **o),
     "ada numbers": lambda run, **o: ADA(1.0 + run, levels=1 + run, clusters=1 + run, **o),
+    "cems stored": lambda run, **o: CEMS(0.1 + 0.05 * run, d=1 + run % 2, neighbors=5, **o),
+    "cems stored, dimension of the data": lambda run, **o: CEMS(d="two_nn_data", neighbors=6, **o),
     "compose two": lambda run, **o: Compose(FOMA(), GaussianNoise(0.1), **o),
 }
 # Runs, rows of a batch, features of a row, targets of a row.

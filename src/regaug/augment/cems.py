@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import torch
+import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
 from regaug._checks import check_choice, check_finite, check_integer, check_range
@@ -13,10 +14,12 @@ from regaug.augment.joint import as_rows, joint_dimension, joint_rows, version
 from regaug.augment.latent import INPUT, Tap
 from regaug.dimension import TREE_COLUMNS, TREE_POINTS
 from regaug.exceptions import ArgumentError, NotFittedError, PlaceError, TooFewPointsError
-from regaug.functional.curvature import SMALLEST_RIDGE, cems
+from regaug.functional.curvature import SMALLEST_RIDGE, cems, tangent_planes
 
 # Distances to stored rows held in memory at a time (32 MB).
 _BLOCK = 2**22
+# Numbers in the tangent planes of all stored rows, at most (64 MB); beyond, a batch finds its own.
+_MOST_KNOWN = 2**23
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +102,9 @@ class CEMS(Augmentation[CEMSParams]):
         self._stored: Tensor
         self.register_buffer("_fitted_d", torch.tensor(-1))
         self.register_buffer("_stored", torch.empty(0, 0))
-        self._tree: tuple[Tensor, int, Any] | None = None  # made when it is first needed
+        # Made when they are first needed.
+        self._tree: tuple[Tensor, int, Any] | None = None
+        self._known: _Known | None = None
 
     @property
     def learns(self) -> bool:
@@ -132,11 +137,53 @@ class CEMS(Augmentation[CEMSParams]):
         """Move every row by its step ``params.eta`` along the sheet through it."""
         if params.eta is None:
             return x, y
-        neighborhoods = None if isinstance(self.neighbors, str) else self._neighborhoods(x, y)
+        neighborhoods = tangents = None
+        if not isinstance(self.neighbors, str):
+            neighborhoods, tangents = self._surroundings(x, y, params.eta.shape[1])
         new_x, new_y = cems(
-            as_rows(x), as_rows(y), eta=params.eta, ridge=self.ridge, neighborhoods=neighborhoods
+            as_rows(x),
+            as_rows(y),
+            eta=params.eta,
+            ridge=self.ridge,
+            neighborhoods=neighborhoods,
+            tangents=tangents,
         )
         return new_x.reshape(x.shape), new_y.reshape(y.shape)
+
+    @classmethod
+    def across_runs(cls, parts: Sequence[Self], x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """Draw for every run and, where all know their tangent planes, move all rows at once."""
+        drawn = [part.draw(*batch) for part, *batch in zip(parts, x, y, strict=True)]
+        for part, params in zip(parts, drawn, strict=True):
+            part.params = part._public(params)
+        steps = [params.eta for params in drawn if params.eta is not None]
+        around = [
+            part._surroundings(one_x, one_y, eta.shape[1])
+            for part, one_x, one_y, eta in zip(parts, x, y, steps, strict=False)
+            if not isinstance(part.neighbors, str)
+        ]
+        planes = [tangents for _, tangents in around if tangents is not None]
+        if len(steps) < len(parts) or len(planes) < len(parts):
+            batches = zip(parts, x, y, drawn, strict=True)
+            new = [part.transform(one_x, one_y, params) for part, one_x, one_y, params in batches]
+            new_x, new_y = (torch.stack(values) for values in zip(*new, strict=True))
+            return new_x, new_y
+        # Runs may differ in dimension: a direction of zeros, and a step of zero along it, is none.
+        d = max(eta.shape[1] for eta in steps)
+        new_x, new_y = cems(
+            x.flatten(2),
+            y.reshape(*y.shape[:2], -1),
+            eta=torch.stack([F.pad(eta, (0, d - eta.shape[1])) for eta in steps]),
+            ridge=parts[0].ridge,
+            neighborhoods=torch.stack([neighborhoods for neighborhoods, _ in around]),
+            tangents=torch.stack([F.pad(t, (0, 0, 0, d - t.shape[-2])) for t in planes]),
+        )
+        return new_x.reshape(x.shape), new_y.reshape(y.shape)
+
+    @property
+    def structure(self) -> tuple[Any, ...]:
+        """The choices, as opposed to numbers, that runs in one stack must share."""
+        return (*super().structure, self.neighbors, self.ridge)
 
     def at(self, model: nn.Module, place: str | Sequence[str]) -> Tap:
         """Act on the output of a layer of ``model``; see :meth:`Augmentation.at`."""
@@ -164,8 +211,12 @@ class CEMS(Augmentation[CEMSParams]):
             )
         return int(self._fitted_d)
 
-    def _neighborhoods(self, x: Tensor, y: Tensor) -> Tensor:
-        """Return the nearest stored rows of every row, ``(n, q, columns)``."""
+    def _surroundings(self, x: Tensor, y: Tensor, d: int) -> tuple[Tensor, Tensor | None]:
+        """Return the nearest stored rows of every row, ``(n, q, columns)``, and their planes.
+
+        The planes ``(n, d, columns)`` are known if all rows are stored ones, as in training; else
+        they are None.
+        """
         stored, rows = self._stored, joint_rows(x, y, torch.float64)
         if not len(stored):
             raise NotFittedError(
@@ -177,9 +228,31 @@ class CEMS(Augmentation[CEMSParams]):
                 f"`x` and `y` must have {stored.shape[1]} columns together, as in `fit`, got "
                 f"{rows.shape[1]}. At a layer, or to do without `fit`, use neighbors='batch'."
             )
+        known = self._find_known(d)
+        places = None if known is None else known.find(rows)
+        if known is not None and places is not None:
+            near, planes = known.nearest[places], known.tangents[places]
+            return stored[near].to(rows), planes.to(rows)
         check_finite("x", x)
         check_finite("y", y)
-        return stored.to(rows)[self._nearest(rows)]
+        return stored.to(rows)[self._nearest(rows)], None
+
+    def _find_known(self, d: int) -> "_Known | None":
+        """Return what is known of all stored rows, found once; None if it would be too much."""
+        stored = self._stored
+        # With the dimension of each batch the planes would change from batch to batch.
+        if self.d == "two_nn" or len(stored) * d * stored.shape[1] > _MOST_KNOWN:
+            return None
+        known = self._known
+        if known is None or known.of != (id(stored), version(stored), d):
+            nearest = self._nearest(stored)
+            known = self._known = _Known(
+                (id(stored), version(stored), d),
+                {key: place for place, key in enumerate(_keys(stored))},
+                nearest,
+                tangent_planes(stored[nearest], d),
+            )
+        return known
 
     def _nearest(self, rows: Tensor) -> Tensor:
         """Return the indices of the stored rows nearest to each of these, ``(n, q)``."""
@@ -207,3 +280,31 @@ class CEMS(Augmentation[CEMSParams]):
             tree = KDTree(stored.double().cpu().numpy(), balanced_tree=False)
             self._tree = stored, version(stored), tree
         return self._tree[2]
+
+
+@dataclass(frozen=True, eq=False)
+class _Known:
+    """What is known of all stored rows.
+
+    Attributes:
+        of: Which rows, and which dimension.
+        places: Place of each by its bytes.
+        nearest: Places of its neighbours, ``(n, q)``.
+        tangents: Its tangent plane, ``(n, d, columns)``.
+    """
+
+    of: tuple[int, int, int]
+    places: dict[bytes, int]
+    nearest: Tensor
+    tangents: Tensor
+
+    def find(self, rows: Tensor) -> Tensor | None:
+        """Return the places of some rows; None if one of them is not stored."""
+        found = [self.places.get(key) for key in _keys(rows)]
+        return None if None in found else torch.tensor(found)
+
+
+def _keys(rows: Tensor) -> list[bytes]:
+    values = rows.detach().cpu().contiguous().numpy()
+    keys: list[bytes] = values.view(f"V{values.shape[1] * values.itemsize}").ravel().tolist()
+    return keys

@@ -30,6 +30,7 @@ def cems(
     eta: Tensor,
     ridge: float = 1e-3,
     neighborhoods: Tensor | None = None,
+    tangents: Tensor | None = None,
     order: int = 2,
 ) -> tuple[Tensor, Tensor]:
     r"""Move every joint row ``[x, y]`` by ``eta`` along a curved sheet through it.
@@ -57,6 +58,8 @@ def cems(
         ridge: Strength of the ridge relative to the size of the neighbourhood, at least 1e-9.
         neighborhoods: Joint rows around every point, ``(..., n, q, d_x + m)``; None takes the
             batch itself for all points (one tangent plane, a fit of its own for each point).
+        tangents: What :func:`tangent_planes` gives for the neighbourhoods and at least ``d``, if it
+            is known already; finding them takes most of the time.
         order: 2 for the curved sheet, 1 without ``H`` (a plane through the point).
 
     Returns:
@@ -80,18 +83,45 @@ def cems(
             offsets = _offsets(points, points, steps, ridge, order)
         else:  # every point is a batch of one that has its own neighbourhood
             points, steps = points.unsqueeze(-2), steps.unsqueeze(-2)
-            offsets = _offsets(points, neighborhoods.double(), steps, ridge, order).squeeze(-2)
+            rows = neighborhoods.double()
+            offsets = _offsets(points, rows, steps, ridge, order, tangents).squeeze(-2)
     of_x, of_y = offsets.split_with_sizes((x.shape[-1], y.shape[-1]), -1)
     return cast(x.double() + of_x, x.dtype), cast(y.double() + of_y, y.dtype)
 
 
-def _offsets(points: Tensor, rows: Tensor, eta: Tensor, ridge: float, order: int) -> Tensor:
+def tangent_planes(neighborhoods: Tensor, d: int) -> Tensor:
+    """Return the ``d`` principal directions of neighbourhoods, those there are, as rows.
+
+    Args:
+        neighborhoods: Joint rows ``(..., q, r)``.
+        d: How many, at least 1.
+
+    Returns:
+        ``(..., d, r)`` in float64, orthonormal, the largest entry of each positive; zeros where a
+        neighbourhood has no extent.
+
+    Example:
+        >>> tangent_planes(torch.tensor([[0.0, 0.0], [3.0, 4.0]]), 1)
+        tensor([[0.6000, 0.8000]], dtype=torch.float64)
+    """
+    rows = neighborhoods.double()
+    return _tangent(rows - _center(rows), d)
+
+
+def _offsets(
+    points: Tensor,
+    rows: Tensor,
+    eta: Tensor,
+    ridge: float,
+    order: int,
+    tangent: Tensor | None = None,
+) -> Tensor:
     """Return how far ``points`` ``(..., p, r)``, which share the neighbours ``rows``, move."""
-    # The first row goes first: equal rows then differ by exactly nothing, not by their rounding.
-    first = rows[..., :1, :]
-    center = first + (rows - first).mean(dim=-2, keepdim=True)
+    center = _center(rows)
     points, rows = points - center, rows - center
-    tangent = _tangent(rows, eta.shape[-1])
+    if tangent is None:
+        tangent = _tangent(rows, eta.shape[-1])
+    tangent = tangent[..., : eta.shape[-1], :]
     eta = eta[..., : tangent.shape[-2]]
     at_points, at_rows = points @ tangent.mT, rows @ tangent.mT
     weights = torch.cat(
@@ -103,6 +133,12 @@ def _offsets(points: Tensor, rows: Tensor, eta: Tensor, ridge: float, order: int
     )
     pull = weights @ rows - weights.sum(-1, keepdim=True) * points
     return eta @ tangent + pull - (pull @ tangent.mT) @ tangent
+
+
+def _center(rows: Tensor) -> Tensor:
+    # The first row goes first: equal rows then differ by exactly nothing, not by their rounding.
+    first = rows[..., :1, :]
+    return first + (rows - first).mean(dim=-2, keepdim=True)
 
 
 def _blocks(points: Tensor, eta: Tensor, shape: torch.Size) -> Iterator[tuple[Tensor, Tensor]]:
