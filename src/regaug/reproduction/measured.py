@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from statistics import fmean, stdev
 from typing import Any
 
@@ -87,6 +87,7 @@ class Measured:
         tuned: Rows in the tuned protocol: a dict each, with the change against plain training and
             the keys of the runs that its splits have chosen.
         best: The settings with the best validation errors of every method that was tuned.
+        search: How much was searched for the tuned rows, in words; empty without them.
         verdict: What the tuned rows mean, in words; empty without them.
     """
 
@@ -98,6 +99,7 @@ class Measured:
     paper: tuple[Line, ...]
     tuned: tuple[Mapping[str, Any], ...] = ()
     best: Mapping[str, Any] = field(default_factory=dict)
+    search: str = ""
     verdict: str = ""
 
     def to_dict(self) -> dict[str, Any]:
@@ -139,9 +141,13 @@ def measure(
         for name, run in study.settings.items()
         if name in methods.names()
     }
-    return Measured(
-        **{**vars(found), "tuned": tuple(lines), "best": best, "verdict": study.verdict.text}
+    epochs = max(run.settings.epochs for run in tuned[0].runs if run.settings is not None)
+    repeats = "splits" if source.net is None else "seeds"
+    search = (
+        f"{study.trials} settings of each method on {study.comparison.n_splits} {repeats}, "
+        f"at most {epochs} epochs."
     )
+    return replace(found, tuned=tuple(lines), best=best, search=search, verdict=study.verdict.text)
 
 
 def _line(row: Row, results: Results) -> Line:

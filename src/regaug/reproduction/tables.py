@@ -28,7 +28,7 @@ OUT_OF_DISTRIBUTION = ("rcf-mnist", "crimes", "dti", "povertymap")
 TUNED = (METHODS[0], "noise", *METHODS[1:])
 # How many splits and settings the tuned protocol has: of tables, and of data whose nets are large.
 SPLITS, TRIALS, EPOCHS, PATIENCE = 10, 10, 200, 20
-NET_TRIALS, NET_EPOCHS, NET_PATIENCE = 4, 4, 3
+NET_TRIALS, NET_EPOCHS, NET_PATIENCE = 4, 2, 2
 # About what an epoch takes on one core, in seconds: for each step, and for each training sample.
 _STEP, _SAMPLE = 3e-4, 0.0
 _COSTS = {

@@ -91,7 +91,7 @@ def _tuned(found: Mapping[str, Any], title: str) -> Text:
             )
         )
     header = ("tuned protocol", "mean", "95 % interval", "against erm", "95 % interval", "p (Holm)")
-    return Text(f"{title}, tuned", header, tuple(rows), (found["verdict"],))
+    return Text(f"{title}, tuned", header, tuple(rows), (found["search"], found["verdict"]))
 
 
 def _between(low: float | None, high: float | None, form: str) -> str:
