@@ -14,6 +14,7 @@ import typer
 
 from regaug.cli.live import Live, say_time
 from regaug.cli.tables import AsJSON, Drop, Group, Target, Time, open_data
+from regaug.cli.working import ExecutorName, Jobs, Out, RayAddress
 from regaug.data.base import Data
 from regaug.exceptions import RegaugError
 from regaug.report import describe, read_facts, write_facts, write_report
@@ -53,14 +54,10 @@ def compare(
         float | None, typer.Option(help="Start nothing new after so many minutes.")
     ] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same table.")] = 0,
-    jobs: Annotated[int, typer.Option("-j", "--jobs", help="Worker processes.")] = 2,
-    executor: Annotated[
-        str, typer.Option(help="Who works: process, or ray (an extra).")
-    ] = "process",
-    ray_address: Annotated[
-        str | None, typer.Option(help="Where a Ray cluster listens; else Ray runs here.")
-    ] = None,
-    out: Annotated[Path, typer.Option(help="Folder that keeps every finished run.")] = Path("runs"),
+    jobs: Jobs = 2,
+    executor: ExecutorName = "process",
+    ray_address: RayAddress = None,
+    out: Out = Path("runs"),
     as_json: AsJSON = False,
 ) -> None:
     """Compare the methods on your data, and say which of them helps.

@@ -11,6 +11,7 @@ import typer
 from regaug._registry import lookup
 from regaug.cli.live import say_time
 from regaug.cli.tables import AsJSON
+from regaug.cli.working import ExecutorName, Jobs, Out, RayAddress
 from regaug.cli.writing import write_whole
 from regaug.studies.work import Outcome
 
@@ -55,14 +56,10 @@ def reproduce(
         float | None,
         typer.Option(help="Minutes: cut epochs and settings to about that, and say so."),
     ] = None,
-    jobs: Annotated[int, typer.Option("-j", "--jobs", help="Worker processes.")] = 2,
-    executor: Annotated[
-        str, typer.Option(help="Who works: process, or ray (an extra).")
-    ] = "process",
-    ray_address: Annotated[
-        str | None, typer.Option(help="Where a Ray cluster listens; else Ray runs here.")
-    ] = None,
-    out: Annotated[Path, typer.Option(help="Folder that keeps every finished run.")] = Path("runs"),
+    jobs: Jobs = 2,
+    executor: ExecutorName = "process",
+    ray_address: RayAddress = None,
+    out: Out = Path("runs"),
     as_json: AsJSON = False,
 ) -> None:
     """Repeat a table or a figure of the FOMA paper, next to the published one.
