@@ -83,6 +83,8 @@ def _summary(found: Found) -> str:
 
 def _about_paper(found: Found) -> Iterator[str]:
     first = {line["label"]: line["figures"][0] for line in found["paper"] if line["figures"]}
+    if found["size"]:
+        yield found["size"]
     if found["note"]:
         yield "The data differs from the paper's, so the errors do not compare; their order may."
     else:
