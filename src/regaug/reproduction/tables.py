@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 from regaug import methods as method_table
@@ -17,7 +18,7 @@ from regaug.reproduction.recipes import (
     tuned_settings,
 )
 from regaug.reproduction.sources import Source, find
-from regaug.reproduction.work import Run, naive_runs
+from regaug.reproduction.work import Run
 from regaug.training import Settings
 from regaug.training.naive import naive_names
 
@@ -193,17 +194,20 @@ def _tuned(source: Source, method: str, trials: int, splits: int) -> Row:
 
 
 def _naive(source: Source, protocol: Rules, splits: Iterable[int]) -> list[Row]:
-    names = [name for name in naive_names(source.split(0, protocol)) if _is_quick(name, source)]
+    def runs(name: str) -> tuple[Run, ...]:
+        return tuple(Run(source.data, source.name, protocol, name, i, None) for i in splits)
+
     return [
-        Row(name, source.data, name, protocol, tuple(runs))
-        for name in names
-        if (runs := naive_runs(source.data, protocol, list(splits), [name]))
+        Row(name, source.data, name, protocol, runs(name))
+        for name in _naive_names(source, protocol)
     ]
 
 
-def _is_quick(name: str, source: Source) -> bool:
+@lru_cache(maxsize=8)  # a budget asks for the rows again and again, and a split may take its time
+def _naive_names(source: Source, protocol: Rules) -> tuple[str, ...]:
+    names = naive_names(source.split(0, protocol))
     # Boosting fits an ensemble for each target: minutes for a series, and it is no series model.
-    return name != "boosting" or source.net is None
+    return tuple(name for name in names if name != "boosting" or source.net is None)
 
 
 def _batches(source: Source, methods: Sequence[str], size: Size) -> list[Row]:

@@ -1,6 +1,6 @@
 """A run of the reproduction, and how a worker does some of them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,10 +72,12 @@ def make_tasks(runs: Iterable[Run]) -> list[Task]:
     What a task contains depends on the runs alone, so that results do not depend on the workers.
     The paper's protocol comes first, and early settings of all methods, in case the time runs out.
     """
+    runs = list(runs)
+    is_table = {data: find(data).net is None for data in {run.data for run in runs}}
     groups: dict[Any, list[Run]] = {}
     for run in runs:
         form: Any = run.key
-        if find(run.data).net is None and run.can_stack and run.settings is not None:
+        if is_table[run.data] and run.can_stack and run.settings is not None:
             form = (
                 run.data,
                 run.protocol,
@@ -115,7 +117,7 @@ class Worker:
                 (run.key, run.describe(), _fit(run, source.net, splits[run.split])) for run in task
             ]
         return [
-            (run.key, run.describe(), summarise(result, splits[run.split]))
+            (run.key, run.describe(), _summarise(result, splits[run.split]))
             for run, result in zip(task, results, strict=True)
         ]
 
@@ -134,10 +136,10 @@ def _fit(run: Run, make_net: Any, split: Split) -> dict[str, Any]:
             "sizes": _sizes(split),
             "made_by": versions(),
         }
-    return summarise(result, split)
+    return _summarise(result, split)
 
 
-def summarise(result: RunResult, split: Split) -> dict[str, Any]:
+def _summarise(result: RunResult, split: Split) -> dict[str, Any]:
     """Return what a store keeps of a result: few numbers, for the files are kept with the code."""
     return {
         "scores": {name: _short(scores) for name, scores in result.scores.items()},
@@ -169,9 +171,3 @@ def _short(scores: Scores) -> dict[str, Any]:
 
 def _digits(value: float | None) -> float | None:
     return None if value is None else float(f"{value:.6g}")
-
-
-def naive_runs(data: str, protocol: Rules, seeds: Sequence[int], names: Sequence[str]) -> list[Run]:
-    """Return the naive rows of a data set."""
-    source = find(data).name
-    return [Run(data, source, protocol, name, seed, None) for name in names for seed in seeds]
