@@ -1,6 +1,8 @@
 """Measure every budget, print a table, write it to benchmarks/results/.
 
-    python -m benchmarks [part ...]      parts: kernel step stacks samplers estimator imports
+    python -m benchmarks [part ...]
+
+Parts: kernel, step, stacks, samplers, recurrence, estimator, imports.
 
 Exit code 1 if a budget does not hold.
 """
@@ -20,7 +22,7 @@ import torch
 import regaug
 from benchmarks.timing import Row
 
-PARTS = ("kernel", "step", "stacks", "samplers", "estimator", "imports")
+PARTS = ("kernel", "step", "stacks", "samplers", "recurrence", "estimator", "imports")
 THREADS = 2
 RESULTS = Path(__file__).parent / "results" / "budgets.json"
 

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from regaug import _random
 from regaug._checks import check_choice, check_integer, check_range
 from regaug.exceptions import ArgumentError, PlaceError
+from regaug.models.recurrence import LastState
 
 Output = Literal["sigmoid", "tanh"]
 _OUTPUTS = {None: nn.Identity, "sigmoid": nn.Sigmoid, "tanh": nn.Tanh}
@@ -87,7 +88,7 @@ class LSTNet(nn.Module):
             nn.ReLU(),
             nn.Dropout(self.dropout),
         )
-        self.recurrence = nn.GRU(self.hidden_cnn, self.hidden_rnn, batch_first=True)
+        self.recurrence = LastState(self.hidden_cnn, self.hidden_rnn)
         n_states = self.hidden_rnn + self.skip * self.hidden_skip
         if self.skip:
             self.skip_recurrence = nn.GRU(self.hidden_cnn, self.hidden_skip, batch_first=True)
@@ -106,7 +107,7 @@ class LSTNet(nn.Module):
                 f"columns, got shape {tuple(x.shape)}."
             )
         steps = self.convolution(x.transpose(1, 2)).transpose(1, 2)  # (n, time, channels)
-        parts = [self.drop(self.recurrence(steps)[1][0])]
+        parts = [self.drop(self.recurrence(steps))]
         if self.skip:
             parts.append(self.drop(self._skip_states(steps)))
         if self.highway:

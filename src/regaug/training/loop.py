@@ -33,6 +33,7 @@ from regaug.training.scoring import (
 )
 from regaug.training.settings import Recorded, Settings
 from regaug.training.step import AugmentedLoss, explain_divergence, make_optimizer
+from regaug.training.tiny import tiny_as_zero
 
 
 def fit(
@@ -92,7 +93,8 @@ def fit(
     for part in record:
         check_choice("record", part, ("train", "validation", "test"))
     fabric = make_fabric(device, precision)
-    with _random.seeded(0):  # whatever draws from the global generator, restore it afterwards
+    # Whatever draws from the global generator, restore it afterwards.
+    with _random.seeded(0), tiny_as_zero():
         training = _Training(
             model,
             data,
