@@ -33,8 +33,8 @@ have a standard deviation: beyond 2 it is more than chance.
 """
 
 CUT = (
-    " The nets have not finished learning, and FOMA's settings give it more steps than the others "
-    "get in the same share of epochs, so the rows of the paper's protocol are no test of the paper."
+    " The nets have not finished learning, and where a method's batches are smaller it takes more "
+    "steps in as many epochs, so the rows of the paper's protocol are no test of the paper."
 )
 ORDER = (
     "airfoil",
