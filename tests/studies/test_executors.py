@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 import torch
@@ -137,3 +138,46 @@ def test_work_may_be_started_by_any_thread():
     thread.start()
     thread.join()
     assert seen == ["inside"]
+
+
+HEARTBEAT = """
+import sys, time
+from pathlib import Path
+from regaug.studies.executors import run_in_processes
+
+class Beats:
+    def do(self, task):
+        while True:
+            Path(task).write_text(str(time.time()))
+            time.sleep(0.05)
+
+def never(task=None):
+    return False
+
+if __name__ == "__main__":
+    list(run_in_processes(Beats(), [sys.argv[1]], jobs=1, is_done=never, is_over=never))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL.")
+def test_a_process_ends_with_the_one_that_has_started_it(tmp_path):
+    script, beats = tmp_path / "script.py", tmp_path / "beats"
+    script.write_text(HEARTBEAT)
+    parent = subprocess.Popen([sys.executable, script, beats])
+    wait_until(beats.exists)
+    parent.kill()  # no chance to tidy up
+    parent.wait()
+
+    def is_still():
+        before = beats.read_text()
+        time.sleep(0.5)
+        return beats.read_text() == before
+
+    wait_until(is_still)
+
+
+def wait_until(condition, seconds=60):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.05)

@@ -1,18 +1,22 @@
 """Who does the work of a study: processes on this machine, or a Ray cluster."""
 
+import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from multiprocessing import get_context
+from functools import partial
+from multiprocessing import get_context, parent_process
+from typing import TypeVar
 
 import torch
 
 from regaug.exceptions import RegaugError
 from regaug.studies.work import Outcome, Task, Works
 
+T = TypeVar("T")  # a task that has been started
 _worker: Works | None = None  # of this process
 
 
@@ -55,23 +59,24 @@ def run_in_processes(
         is_done: Asked before a task starts: whether somebody else has done it.
         is_over: Asked before a task starts: whether to start no more.
     """
-    waiting = iter(tasks)
     # Not forked: a fork of a process whose torch has threads can hang.
     with ProcessPoolExecutor(jobs, get_context("spawn"), _start, (worker,)) as pool:
-        running: set[Future[Outcome]] = set()
+
+        def start(task: Task) -> Future[Outcome]:
+            with _ignoring_interrupts():
+                return pool.submit(_do, task)
+
         try:
-            while True:
-                while len(running) < jobs and not is_over():
-                    task = next((task for task in waiting if not is_done(task)), None)
-                    if task is None:
-                        break
-                    with _ignoring_interrupts():
-                        running.add(pool.submit(_do, task))
-                if not running:
-                    return
-                finished, running = wait(running, return_when=FIRST_COMPLETED)
-                for future in finished:
-                    yield future.result()
+            for future in keep_busy(
+                tasks,
+                [],
+                jobs=jobs,
+                start=start,
+                wait=partial(wait, return_when=FIRST_COMPLETED),
+                is_done=is_done,
+                is_over=is_over,
+            ):
+                yield future.result()
         except BrokenProcessPool as error:
             raise RegaugError(
                 "A worker process was ended from outside, perhaps for want of memory. What was "
@@ -80,6 +85,41 @@ def run_in_processes(
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+
+
+def keep_busy(
+    tasks: Iterable[Task],
+    running: list[T],
+    *,
+    jobs: int,
+    start: Callable[[Task], T],
+    wait: Callable[[list[T]], tuple[Iterable[T], Iterable[T]]],
+    is_done: Callable[[Task], bool],
+    is_over: Callable[[], bool],
+) -> Iterator[T]:
+    """Start tasks so that some run all the time; give each when it has ended.
+
+    Args:
+        tasks: What is to be done, in this order.
+        running: What runs is kept in this list, for a caller who has to end it.
+        jobs: Tasks that run at the same time, at most.
+        start: Starts a task.
+        wait: Waits for some of those that run; returns them, and the others.
+        is_done: Asked before a task starts: whether somebody else has done it.
+        is_over: Asked before a task starts: whether to start no more.
+    """
+    waiting = iter(tasks)
+    while True:
+        while len(running) < jobs and not is_over():
+            task = next((task for task in waiting if not is_done(task)), None)
+            if task is None:
+                break
+            running.append(start(task))
+        if not running:
+            return
+        ended, others = wait(running)
+        running[:] = others
+        yield from ended
 
 
 @contextmanager
@@ -103,6 +143,15 @@ def _start(worker: Works) -> None:
     _worker = worker
     torch.set_num_threads(1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # where processes do not inherit it
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """End this process as soon as the one that has started it is gone, however it was ended."""
+    # What is under way would reach nobody, and the process would wait for more work for ever.
+    if (parent := parent_process()) is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _do(task: Task) -> Outcome:

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from regaug.exceptions import MissingExtraError, RegaugError
+from regaug.studies.executors import keep_busy
 from regaug.studies.work import Outcome, Task, Works
 
 # How often a task starts again whose process was killed: it may be the task that kills it.
@@ -72,20 +73,18 @@ def run_on_ray(
     ray = _ray()
     do = ray.remote(num_cpus=1, max_retries=_RETRIES)(_do)
     place = ray.put(worker)
-    waiting = iter(tasks)
     running: list[Any] = []
     try:
-        while True:
-            while len(running) < jobs and not is_over():
-                task = next((task for task in waiting if not is_done(task)), None)
-                if task is None:
-                    break
-                running.append(do.remote([place], task))
-            if not running:
-                return
-            finished, running = ray.wait(running)
-            for reference in finished:
-                yield _get(ray, reference)
+        for reference in keep_busy(
+            tasks,
+            running,
+            jobs=jobs,
+            start=lambda task: do.remote([place], task),
+            wait=ray.wait,
+            is_done=is_done,
+            is_over=is_over,
+        ):
+            yield _get(ray, reference)
     finally:
         # After an error or an interruption. A Ray that has ended has ended its tasks too.
         if running and ray.is_initialized():
