@@ -1,6 +1,7 @@
-"""What all tests share: Hypothesis settings and the folder of real data."""
+"""What all tests share: Hypothesis settings, Ctrl-C, the folder of real data."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,10 @@ from hypothesis import settings
 # Torch's first call is slow, and a shared machine has slow moments.
 settings.register_profile("default", deadline=None, max_examples=50, derandomize=True)
 settings.load_profile("default")
+
+# A shell that starts the tests in the background has them ignore Ctrl-C; some test what it does.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
