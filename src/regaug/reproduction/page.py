@@ -89,6 +89,7 @@ def _about_paper(found: Found) -> Iterator[str]:
     first = {line["label"]: line["figures"][0] for line in found["paper"] if line["figures"]}
     if found["size"]:
         yield found["size"] + CUT
+        yield from _trained_alike(first)
         yield from _naive_wins(first)
         return
     if found["note"]:
@@ -132,7 +133,19 @@ def _against_plain(first: Mapping[str, Found]) -> Iterator[str]:
             words.append(f"{name} is {abs(change):.3g} % {verdict} than plain training")
     if words:
         yield f"In the paper's protocol {' and '.join(words)} here."
+    yield from _trained_alike(first)
     yield from _naive_wins(first)
+
+
+def _trained_alike(first: Mapping[str, Found]) -> Iterator[str]:
+    """Tell what the method does from what its rate, batches and epochs do."""
+    words = [
+        f"of {name}: {name} {first[name]['mean']:.4g}, plain training {first[plain]['mean']:.4g}"
+        for name in ("foma", "foma-rho")
+        if name in first and (plain := f"erm, trained as {name}") in first
+    ]
+    if words:
+        yield f"Trained alike, with the rate, batches and epochs {'; '.join(words)}."
 
 
 def _naive_wins(first: Mapping[str, Found]) -> Iterator[str]:
