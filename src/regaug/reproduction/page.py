@@ -153,10 +153,10 @@ def _naive_wins(first: Mapping[str, Found]) -> Iterator[str]:
         return
     plain = first["erm"]
     sign = -1 if plain["metric"] == "pearson" else 1
-    naive = [name for name in ("last-value", "ridge", "boosting") if name in first]
+    naive = [name for name in ("mean", "last-value", "ridge", "boosting") if name in first]
     better = [name for name in naive if sign * (first[name]["mean"] - plain["mean"]) < 0]
     if better:
-        listed = " and ".join(f"{name} ({first[name]['mean']:.4g})" for name in better)
+        listed = ", ".join(f"{name} ({first[name]['mean']:.4g})" for name in better)
         yield f"Plain training ({plain['mean']:.4g}) is beaten by {listed}, without a net."
 
 
