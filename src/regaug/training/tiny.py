@@ -11,8 +11,7 @@ def tiny_as_zero() -> Iterator[None]:
     """Take numbers nearer to zero than the smallest normal one as zero for a while, on a CPU.
 
     The gradient of a recurrence dies away over its steps into such numbers, and processors compute
-    with them many times slower: without this an epoch of LSTNet takes half as long again. It holds
-    for the calling thread; afterwards it is as it was.
+    with them many times slower. It holds for the calling thread; afterwards it is as it was.
     """
     before = _is_on()
     torch.set_flush_denormal(True)
