@@ -89,7 +89,8 @@ def test_foma_helps_on_a_linear_manifold():
         assert row.change < 0
         assert row.is_significant  # after Holm's correction for all eight methods
     assert study.verdict.recommended in ("foma", "foma-rho")
-    assert "against plain training" in study.verdict.text
+    # The manifold is linear: no net is as good as a linear model, and that is said first.
+    assert study.verdict.text.startswith("Ridge regression beats every net")
 
 
 # No difference by construction: plain training under eight other names, so with other seeds.
