@@ -84,3 +84,18 @@ def test_tuned_rows_are_compared_with_plain_training():
     assert "mixup lowers" in found.verdict
     assert set(found.best) == {"erm", "mixup"}
     assert table(rows, done[:1]).tuned == ()  # nothing that both have tried
+
+
+@pytest.mark.parametrize(
+    ("size", "words"),
+    [
+        (Size(), ""),
+        (Size(epochs=7, trials=0.4), "at most 7 epochs in the paper's protocol, 40% of the set"),
+        (Size(epochs=7, protocols=("paper",)), "budget: at most 7 epochs in the paper's protocol."),
+        (Size(trials=0.4, epochs=7, protocols=("tuned",)), "budget: 40% of the settings that"),
+    ],
+)
+def test_what_is_cut_short_is_said_of_the_protocols_that_are_run(size, words):
+    found = measure(EXPERIMENTS["in-distribution"], SOURCE, [], {}, size=size, command="")
+    assert words in found.size
+    assert bool(words) == bool(found.size)

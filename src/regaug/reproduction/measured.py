@@ -263,7 +263,8 @@ def _study(source: Source, rows: Sequence[Row], results: Results) -> Study | Non
 def _say_size(size: Size) -> str:
     if size.is_full:
         return ""
-    words = f"Cut short to fit the budget: at most {size.epochs} epochs in the paper's protocol"
-    if "tuned" in size.protocols:
-        words += f", {size.trials:.0%} of the settings that the tuned one tries"
-    return words + "."
+    words = {
+        "paper": f"at most {size.epochs} epochs in the paper's protocol",
+        "tuned": f"{size.trials:.0%} of the settings that the tuned one tries",
+    }
+    return f"Cut short to fit the budget: {', '.join(words[name] for name in size.protocols)}."
