@@ -3,7 +3,7 @@
     python examples/accelerate_loop.py
     torchrun --nproc-per-node 2 examples/accelerate_loop.py
 
-Accelerate prepares the model and the optimiser, not the loader: the batch samplers of this library
+Accelerate prepares the model and the optimizer, not the loader: the batch samplers of this library
 give every process its own share of the batches already, and Accelerate would share them out a
 second time.
 """

@@ -56,7 +56,7 @@ def mean_distance(points: Tensor) -> float:
 
 
 def draw(axis: Any, name: str, old: Tensor, new: Tensor, distance: float) -> None:
-    """Draw one method: the curve and the points light, the new samples coloured."""
+    """Draw one method: the curve and the points light, the new samples colored."""
     t = torch.linspace(-0.4, 2 * math.pi + 0.4, 300)
     axis.plot(t, t.sin(), color="0.8", linewidth=1, zorder=0)
     axis.scatter(*old.T, s=30, color="0.82", label="original")

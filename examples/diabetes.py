@@ -19,7 +19,7 @@ EPOCHS, BATCH_SIZE = 60, 32
 
 
 def split(seed: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Return train and test parts, standardised by the training rows; targets in their units."""
+    """Return train and test parts, standardized by the training rows; targets in their units."""
     data, target = load_diabetes(return_X_y=True)
     x, y = torch.tensor(data, dtype=torch.float32), torch.tensor(target, dtype=torch.float32)
     order = torch.randperm(len(x), generator=torch.Generator().manual_seed(seed))

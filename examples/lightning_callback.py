@@ -43,12 +43,12 @@ class Regressor(pl.LightningModule):
         self.log("error", F.mse_loss(self.net(x), y))
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
-        """Return the optimiser."""
+        """Return the optimizer."""
         return torch.optim.Adam(self.parameters(), lr=3e-3)
 
 
 def make_loaders() -> tuple[DataLoader[Tensor], DataLoader[Tensor]]:
-    """Return training and validation rows, standardised by the training rows."""
+    """Return training and validation rows, standardized by the training rows."""
     data, target = load_diabetes(return_X_y=True)
     rows = torch.tensor(data), torch.tensor(target)[:, None]
     order = torch.randperm(len(data), generator=torch.Generator().manual_seed(0))

@@ -31,8 +31,8 @@ def main() -> None:
     best = search.best_estimator_
     print(f"{best.method_:10} R2 {best.score(X_test, y_test):.3f} on test rows")
     mean, std = best.predict(X_test[:3], return_std=True)
-    for centre, spread in zip(mean, std, strict=True):
-        print(f"           {centre:.0f}, the members differ by {spread:.0f}")
+    for center, spread in zip(mean, std, strict=True):
+        print(f"           {center:.0f}, the members differ by {spread:.0f}")
 
     with TemporaryDirectory() as folder:
         best.save(Path(folder, "model"))  # tensors and JSON; `regaug predict` reads it too

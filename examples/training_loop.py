@@ -24,7 +24,7 @@ def make_data(n: int, noise: float, seed: int) -> tuple[Tensor, Tensor]:
 
 
 def make_net() -> tuple[nn.Sequential, torch.optim.Optimizer]:
-    """Return a small net, the same every time, and its optimiser."""
+    """Return a small net, the same every time, and its optimizer."""
     torch.manual_seed(0)
     net = nn.Sequential(nn.Linear(1, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 1))
     return net, torch.optim.Adam(net.parameters(), lr=1e-2)

@@ -78,16 +78,16 @@ def test_agrees_with_the_definition(n, d, seed):
 
 
 @pytest.mark.parametrize("columns", [3, 40])
-def test_all_ways_of_searching_find_the_same_neighbours(columns, monkeypatch):
+def test_all_ways_of_searching_find_the_same_neighbors(columns, monkeypatch):
     # Far from the origin and in tight pairs: what a search by products alone would get wrong.
     rng = np.random.default_rng(0)
     points = 1e4 + rng.standard_normal((700, columns))
     points = np.concatenate([points, points + 1e-6 * rng.standard_normal(points.shape)])
     rows = torch.from_numpy(points)
-    centred = rows - rows.mean(0)
+    centered = rows - rows.mean(0)
     everything = torch.arange(len(rows))
-    direct = module._search_directly(everything, centred)
-    torch.testing.assert_close(module._search_by_products(everything, centred), direct)
+    direct = module._search_directly(everything, centered)
+    torch.testing.assert_close(module._search_by_products(everything, centered), direct)
     tree = torch.from_numpy(np.column_stack(module._search_by_tree(points)))
     torch.testing.assert_close(tree, direct, rtol=1e-4, atol=0)
     monkeypatch.setattr(module, "_BLOCK", 5000)  # several blocks

@@ -18,7 +18,7 @@ from regaug.functional.spectral import rank_at_share
 TREE_COLUMNS, TREE_POINTS = 15, 1_000
 # Distances held in memory at a time (32 MB), whatever the number of points.
 _BLOCK = 2**22
-# Neighbours that are measured again exactly after a search by matrix products.
+# Neighbors that are measured again exactly after a search by matrix products.
 _CANDIDATES = 8
 
 
@@ -50,9 +50,9 @@ def two_nn(
 ) -> TwoNN:
     r"""Estimate the intrinsic dimension of a set of points (Facco et al., 2017).
 
-    With :math:`r_1 \le r_2` the distances of a point to its two nearest neighbours,
+    With :math:`r_1 \le r_2` the distances of a point to its two nearest neighbors,
     :math:`\mu = r_2 / r_1` has the distribution :math:`F(\mu) = 1 - \mu^{-d}`: :math:`d` is the
-    slope of :math:`-\log(1 - F)` against :math:`\log \mu`. Neighbours are exact and no matrix of
+    slope of :math:`-\log(1 - F)` against :math:`\log \mu`. Neighbors are exact and no matrix of
     all distances is held. The boundary of a set pulls the estimate down: a uniform cube in 10
     dimensions comes out about 13 % low.
 
@@ -60,7 +60,7 @@ def two_nn(
         points: ``(n, *features)``, a NumPy array or a tensor; at least three of them different.
         keep: Share of the points with the smallest mu that the line is fitted to.
         max_points: Use a random part of this many points if there are more. All are used by
-            default: a million points are quick up to 15 columns, where a tree finds the neighbours.
+            default: a million points are quick up to 15 columns, where a tree finds the neighbors.
         seed: Seed of that choice.
 
     Example:
@@ -149,7 +149,7 @@ def _search_by_tree(rows: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDA
     from scipy.spatial import KDTree
 
     tree = KDTree(rows, balanced_tree=False)
-    order = tree.indices  # asking for neighbours side by side in the tree finds it in the cache
+    order = tree.indices  # asking for neighbors side by side in the tree finds it in the cache
     found = tree.query(rows[order], k=3, workers=torch.get_num_threads())[0]
     distances = np.empty_like(found)
     distances[order] = found

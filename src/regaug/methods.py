@@ -4,7 +4,7 @@ Adding a method is adding an entry to the table. Its settings are one flat mappi
 its augmentation, the options its sampler takes, and two that every method has, ``sampler`` and
 ``place``, because who shares a batch and where the method acts are choices like any other.
 
-Settings are meant for inputs and targets that have been standardised.
+Settings are meant for inputs and targets that have been standardized.
 """
 
 from collections.abc import Callable, Mapping
@@ -181,7 +181,7 @@ METHODS: dict[str, Method] = {
         sampler_options=("bandwidth",),
     ),
     "ada": Method(
-        "move samples towards or away from the centres of clusters",
+        "move samples toward or away from the centers of clusters",
         ADA,
         {**_START, "alpha": 2.0, "clusters": 8},
         {**_STRENGTH, "alpha": Between(1.01, 4.0, log=True), "clusters": OneOf((4, 8, 16))},
@@ -208,7 +208,7 @@ METHODS: dict[str, Method] = {
         starts=tuple({**_STRONG, "rho": rho} for rho in (0.8, 0.5, 0.3)),
     ),
     "cems": Method(
-        "sample the curved surface that a neighbourhood lies on",
+        "sample the curved surface that a neighborhood lies on",
         CEMS,
         {**_START, "sigma": 0.1, "neighbors": 16, "d": "two_nn_data"},
         {**_STRENGTH, "sigma": Between(0.001, 0.5, log=True), "neighbors": OneOf((8, 16, 32))},

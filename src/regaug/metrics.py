@@ -77,7 +77,7 @@ def r2(prediction: Tensor, target: Tensor, *, rows: Tensor | None = None) -> Ten
         -3.0
     """
     prediction, target, _ = _counted(prediction, target, rows)
-    spread = _centred(target, rows).square().sum(dim=-2)
+    spread = _centered(target, rows).square().sum(dim=-2)
     left = (prediction - target).square().sum(dim=-2)
     return _mean_over_varying(1.0 - left / spread, spread)
 
@@ -94,7 +94,7 @@ def pearson(prediction: Tensor, target: Tensor, *, rows: Tensor | None = None) -
         -1.0
     """
     prediction, target, _ = _counted(prediction, target, rows)
-    p, t = _centred(prediction, rows), _centred(target, rows)
+    p, t = _centered(prediction, rows), _centered(target, rows)
     p_norm, t_norm = (torch.linalg.vector_norm(v, dim=-2, keepdim=True) for v in (p, t))
     # Each side is divided by its own norm, because a product of the two could under- or overflow.
     r = ((p / p_norm) * (t / t_norm)).sum(dim=-2).clamp(-1.0, 1.0)
@@ -294,7 +294,7 @@ def _counted(
     return prediction, target, rows.sum(dim=-1)
 
 
-def _centred(values: Tensor, rows: Tensor | None) -> Tensor:
+def _centered(values: Tensor, rows: Tensor | None) -> Tensor:
     """Subtract each column's mean; a constant column becomes exactly zero."""
     # A mean of equal numbers is rounded; the mean of their distances to one of them is zero.
     if rows is None:

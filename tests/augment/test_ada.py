@@ -60,7 +60,7 @@ def test_groups_that_lie_far_apart_are_the_clusters(per_blob):
 
 @settings(max_examples=20)
 @given(st.integers(0, 999), st.integers(1, 12))
-def test_a_row_belongs_to_the_nearest_centroid_in_standardised_columns(seed, clusters):
+def test_a_row_belongs_to_the_nearest_centroid_in_standardized_columns(seed, clusters):
     x, y = make_data(n=12, seed=seed)
     augment = ADA(clusters=clusters).fit(x * 100.0, y)
     rows = np.column_stack([100.0 * x.numpy(), y.numpy()])

@@ -1,4 +1,4 @@
-"""CEMS's own options: the step, the dimension, the neighbours, layers, and what must not fail."""
+"""CEMS's own options: the step, the dimension, the neighbors, layers, and what must not fail."""
 
 import copy
 import pickle
@@ -157,12 +157,12 @@ def test_two_nn_data_is_estimated_by_fit_and_saved():
     assert torch.equal(fresh.draw(x, y).eta, augment.draw(x, y).eta)  # the generator's state too
 
 
-# Stored neighbours.
+# Stored neighbors.
 
 
 @pytest.mark.parametrize("tree", [False, True])
 @pytest.mark.parametrize("offset", [0.0, 1e6])
-def test_stored_neighbours_are_the_nearest_rows(tree, offset, monkeypatch):
+def test_stored_neighbors_are_the_nearest_rows(tree, offset, monkeypatch):
     monkeypatch.setattr(module, "TREE_POINTS", 0 if tree else 10**9)
     x, y = make_batch(300, 3, dtype=torch.float64)
     x = x + offset
@@ -187,7 +187,7 @@ def test_lookups_in_blocks_find_the_same_rows(monkeypatch):
     assert torch.equal(augment._surroundings(x, y, 1)[0], whole)
 
 
-def test_stored_neighbours_must_be_fitted_first():
+def test_stored_neighbors_must_be_fitted_first():
     x, y = make_batch()
     with pytest.raises(NotFittedError, match=r"CEMS\(neighbors=5\).*call `.fit\(x, y\)`"):
         CEMS(neighbors=5)(x, y)
@@ -226,7 +226,7 @@ def test_copies_and_pickles_have_the_stored_rows_too(monkeypatch):
         assert torch.equal(twin(x, y)[0], expected[0])
 
 
-def test_more_neighbours_than_rows_means_all_of_them():
+def test_more_neighbors_than_rows_means_all_of_them():
     x, y = make_batch(6)
     assert CEMS(neighbors=50).fit(x, y)._surroundings(x, y, 1)[0].shape == (6, 6, 5)
 
@@ -264,7 +264,7 @@ def test_at_a_layer_the_gradient_is_finite_with_dead_units():
     assert net[0].weight.grad.any()
 
 
-def test_stored_neighbours_are_refused_at_a_layer_and_work_at_the_input():
+def test_stored_neighbors_are_refused_at_a_layer_and_work_at_the_input():
     net = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 1))  # as wide as the inputs
     x, y = make_batch()
     augment = CEMS(neighbors=5).fit(x, y)

@@ -128,7 +128,7 @@ def test_everything_is_there_and_fits_the_screen(
     browser.open(path, width=width, dark=dark)
     assert "plain" in browser.run("return document.getElementById('verdict').innerText")
     rows = browser.run("return document.querySelectorAll('#table-leaderboard tbody tr').length")
-    assert rows == 5  # two nets and three naive rows
+    assert rows == 5  # two nets and three baselines
     shown = browser.run(
         "return [...document.querySelectorAll('figure')].filter(figure => {"
         "  const box = figure.querySelector('svg').getBoundingClientRect();"
@@ -145,18 +145,18 @@ def test_everything_is_there_and_fits_the_screen(
 
 
 def test_dark_mode_changes_page_and_plots(browser: Browser, report: tuple[Path, set[str]]) -> None:
-    colours = """
+    colors = """
         const of = (element, name) => getComputedStyle(document.querySelector(element))[name];
         return [of('body', 'backgroundColor'), of('body', 'color'), of('.plot .muted', 'fill')];
     """
     for dark, palette in ((False, LIGHT), (True, DARK)):
         browser.open(report[0], width=1280, dark=dark)
-        assert browser.run(colours) == [_rgb(palette[name]) for name in ("paper", "ink", "muted")]
+        assert browser.run(colors) == [_rgb(palette[name]) for name in ("paper", "ink", "muted")]
 
 
-def _rgb(colour: str) -> str:
-    """Return a colour as a browser does: ``#ff0010`` is ``rgb(255, 0, 16)``."""
-    return f"rgb({', '.join(str(number) for number in bytes.fromhex(colour[1:]))})"
+def _rgb(color: str) -> str:
+    """Return a color as a browser does: ``#ff0010`` is ``rgb(255, 0, 16)``."""
+    return f"rgb({', '.join(str(number) for number in bytes.fromhex(color[1:]))})"
 
 
 def test_print_is_light_and_without_navigation(

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from regaug.data import read_table
-from regaug.generation import generate
+from regaug.data.tabular.generation import generate
 
 USED = ["size", "rooms", "city", "sold", "garden", "street", "country", "price"]
 

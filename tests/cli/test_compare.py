@@ -111,7 +111,7 @@ def test_wrong_use_is_told_in_one_line(run, arguments, message):
     assert len(result.stderr.strip().splitlines()) == 1
 
 
-def test_a_misspelt_method_gets_a_suggestion(tmp_path):
+def test_a_misspelled_method_gets_a_suggestion(tmp_path):
     result = CliRunner().invoke(app, ["compare", "-m", "fomma", "--out", str(tmp_path)])
     assert result.exit_code == 2
     assert "Did you mean 'foma'" in result.stderr

@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 from regaug import __version__
 from regaug.cli.main import app
-from regaug.data import files
-from regaug.data.named import NAMES
+from regaug.data.datasets import files
+from regaug.data.datasets.named import NAMES
 from regaug.exceptions import DataNotFoundError
 
 AIRFOIL = "airfoil/airfoil_self_noise.dat"
@@ -55,7 +55,7 @@ def test_list_as_json_says_the_same(run, tmp_path):
         "here": True,
         "path": str(tmp_path / AIRFOIL),
         "get": "regaug data fetch airfoil",
-        "licence": "CC BY 4.0",
+        "license": "CC BY 4.0",
     }
 
 
@@ -140,7 +140,7 @@ def test_fetch_as_json_has_the_errors_in_it(run, tmp_path):
         ("data", "fetch", "airfoil", "airfoyl"),
     ],
 )
-def test_a_misspelt_name_is_wrong_usage_and_nothing_is_done(run, arguments):
+def test_a_misspelled_name_is_wrong_usage_and_nothing_is_done(run, arguments):
     result = run(*arguments)
     assert (result.exit_code, result.stdout) == (2, "")
     assert "Did you mean 'airfoil'?" in result.stderr

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from regaug import linear_dimension, two_nn
-from regaug.data import load, standardise
+from regaug.data import load, standardize
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def test_categories_dates_and_gaps_are_encoded(run, files):
 
 
 def test_diabetes_needs_no_file(run):
-    split = standardise(load("diabetes").split(seed=0))
+    split = standardize(load("diabetes").split(seed=0))
     rows = torch.cat([split.train.x, split.train.y], dim=1)
     found = estimate(run, "diabetes")
     assert found["two_nn"] == pytest.approx(two_nn(rows).dimension)
@@ -119,7 +119,7 @@ def test_a_plot_that_cannot_be_written_fails_in_one_line(fails, sheet, tmp_path)
         (("--group", "column"), "Did you mean 'column "),
     ],
 )
-def test_a_misspelt_column_is_wrong_usage(fails, sheet, arguments, hint):
+def test_a_misspelled_column_is_wrong_usage(fails, sheet, arguments, hint):
     assert hint in fails("dimension", sheet, *arguments, code=2)
 
 

@@ -85,7 +85,7 @@ def test_a_folder_with_other_things_is_refused_before_the_training(fails, houses
         (("--target", "price", "--method", "foma-ro"), "Did you mean 'foma-rho'?"),
     ],
 )
-def test_a_misspelt_name_is_wrong_usage(fails, houses, tmp_path, arguments, hint):
+def test_a_misspelled_name_is_wrong_usage(fails, houses, tmp_path, arguments, hint):
     assert hint in fails("fit", houses, *arguments, "--out", tmp_path / "model", code=2)
     assert not (tmp_path / "model").exists()
 

@@ -38,7 +38,7 @@ def test_a_data_set_knows_its_columns():
         open_data("diabetes", group="sex")
 
 
-def test_a_misspelt_data_set_is_told_from_a_missing_file(files):
+def test_a_misspelled_data_set_is_told_from_a_missing_file(files):
     with pytest.raises(UnknownNameError, match="Did you mean 'airfoil'?"):
         open_data("airfoyl")
     with pytest.raises(DataNotFoundError, match="Did you mean 'houses.csv'?"):

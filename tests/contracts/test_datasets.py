@@ -5,8 +5,8 @@ import pytest
 import torch
 from torch.utils.data import DataLoader
 
-from regaug.data import NAMES, load, standardise
-from regaug.data.named import DATASETS, is_here
+from regaug.data import NAMES, load, standardize
+from regaug.data.datasets.named import DATASETS, is_here
 
 TASKS = ("table", "series", "image", "pair", "video")
 
@@ -29,7 +29,7 @@ def test_the_facts_are_complete(name):
     assert info.task in TASKS
     assert info.metric in ("rmse", "pearson")
     assert info.split
-    assert info.licence
+    assert info.license
     assert info.origin
 
 
@@ -64,9 +64,9 @@ def test_same_seed_same_split(data):
     assert torch.equal(first.train.x[0], second.train.x[0])
 
 
-def test_standardised_targets_come_back(data):
+def test_standardized_targets_come_back(data):
     split = data.split(seed=0)
-    scaled = standardise(split)
+    scaled = standardize(split)
     if scaled is split:
         pytest.skip("a series comes with its scale")
     back = scaled.restore(scaled.test.y)

@@ -9,7 +9,7 @@ from hypothesis.extra import numpy as hnp
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from regaug.data.base import Part, Split
-from regaug.data.scaling import Scaler, StandardisedSplit, min_max, standardise
+from regaug.data.scaling import Scaler, StandardizedSplit, min_max, standardize
 from regaug.exceptions import ArgumentError, NonFiniteError
 
 tables = hnp.arrays(
@@ -118,18 +118,18 @@ def test_another_number_of_columns_is_refused():
         scaler.transform(torch.ones(5, 1))
 
 
-def test_standardise_looks_at_the_training_part_only():
-    near, far = standardise(make_split()), standardise(make_split(shift=1000.0))
+def test_standardize_looks_at_the_training_part_only():
+    near, far = standardize(make_split()), standardize(make_split(shift=1000.0))
     assert torch.equal(near.train.x, far.train.x)
     assert near.y_scaler.to_dict() == far.y_scaler.to_dict()
     assert near.x_scaler.to_dict() == far.x_scaler.to_dict()
     assert far.test.x.min() > 100
 
 
-def test_standardise_scales_every_part_with_the_way_back():
+def test_standardize_scales_every_part_with_the_way_back():
     split = make_split()
-    new = standardise(split)
-    assert isinstance(new, StandardisedSplit)
+    new = standardize(split)
+    assert isinstance(new, StandardizedSplit)
     for name in ("train", "validation", "test"):
         old_part, new_part = getattr(split, name), getattr(new, name)
         torch.testing.assert_close(new.restore(new_part.y), old_part.y)
@@ -142,15 +142,15 @@ def test_standardise_scales_every_part_with_the_way_back():
 
 def test_inputs_that_are_read_when_asked_for_stay_as_they_are():
     split = make_split(lazy=True)
-    new = standardise(split)
+    new = standardize(split)
     assert new.x_scaler is None
     assert new.test.x is split.test.x
     torch.testing.assert_close(new.restore(new.test.y), split.test.y)
 
 
-def test_standardising_twice_changes_nothing():
-    once = standardise(make_split())
-    assert standardise(once) is once
+def test_standardizing_twice_changes_nothing():
+    once = standardize(make_split())
+    assert standardize(once) is once
 
 
 @given(tables)

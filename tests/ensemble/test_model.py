@@ -24,7 +24,7 @@ def test_a_file_gives_the_predictions_of_the_frame(model, new_houses, tmp_path):
 
 
 def test_order_of_columns_and_further_columns_do_not_matter(model, new_houses):
-    other = new_houses[new_houses.columns[::-1]].assign(colour="red")
+    other = new_houses[new_houses.columns[::-1]].assign(color="red")
     assert torch.equal(model.predict(other).mean, model.predict(new_houses).mean)
 
 

@@ -73,7 +73,7 @@ def slow_point(z, eta, rows, ridge, order):
 
 
 @given(batches, st.sampled_from([1e-6, 1e-3, 1.0]), st.sampled_from([1, 2]))
-def test_batch_as_its_own_neighbourhood_agrees_with_the_slow_version(batch, ridge, order):
+def test_batch_as_its_own_neighborhood_agrees_with_the_slow_version(batch, ridge, order):
     x, y, eta = batch
     z = cat([x, y])
     expected = slow_cems(z.numpy(), eta.numpy(), [z.numpy()] * len(z), ridge, order)
@@ -82,7 +82,7 @@ def test_batch_as_its_own_neighbourhood_agrees_with_the_slow_version(batch, ridg
 
 
 @given(batches, st.integers(2, 15), st.sampled_from([1, 2]))
-def test_stored_neighbourhoods_agree_with_the_slow_version(batch, q, order):
+def test_stored_neighborhoods_agree_with_the_slow_version(batch, q, order):
     x, y, eta = batch
     z = cat([x, y])
     generator = torch.Generator().manual_seed(q)
@@ -318,7 +318,7 @@ def test_new_samples_lie_nearer_to_the_surface_than_others_at_equal_spread(name,
         by_foma = torch.empty_like(z)
         for i, batch in enumerate(NearestBatchSampler(y, q)):
             by_foma[batch] = cat(foma(x[batch], y[batch], lam=lam[i].item(), k=d))
-    else:  # and with the neighbourhoods that CEMS has; the point itself comes first
+    else:  # and with the neighborhoods that CEMS has; the point itself comes first
         new = foma(neighborhoods[..., :-1], neighborhoods[..., -1:], lam=lam, k=d)
         by_foma = cat(new)[:, 0]
     spread = (by_foma - z).norm(dim=1).mean().item()

@@ -61,7 +61,7 @@ def test_keep_returns_the_original_targets():
     torch.testing.assert_close(new_x, foma(x, y, lam=0.2, k=1)[0])
 
 
-def test_centred_batches_keep_their_mean():
+def test_centered_batches_keep_their_mean():
     x, y = make_batch(20, 3, seed=0)
     x, y = x + 5.0, y - 3.0
     new_x, new_y = foma(x, y, lam=0.0, k=1, center=True)
@@ -72,8 +72,8 @@ def test_centred_batches_keep_their_mean():
 def test_a_line_that_misses_the_origin_needs_centring_to_stay_a_line():
     t = torch.linspace(0, 1, 16, dtype=torch.float64)[:, None]
     x, y = t, 2.0 * t + 1.0
-    centred_x, centred_y = foma(x, y, lam=0.0, k=1, center=True)
-    torch.testing.assert_close(centred_y, 2.0 * centred_x + 1.0)
+    centered_x, centered_y = foma(x, y, lam=0.0, k=1, center=True)
+    torch.testing.assert_close(centered_y, 2.0 * centered_x + 1.0)
     plain_x, plain_y = foma(x, y, lam=0.0, k=1)
     assert (plain_y - 2.0 * plain_x - 1.0).abs().max() > 0.1
 

@@ -11,12 +11,12 @@ import pytest
 import torch
 from torch import nn
 
-from regaug.data import load, standardise
+from regaug.data import load, standardize
 from regaug.data.base import Part, Split
+from regaug.data.datasets.named import is_here
+from regaug.data.datasets.povertymap import load_povertymap
+from regaug.data.datasets.video import load_echo
 from regaug.data.lazy import Lazy, Subset
-from regaug.data.named import is_here
-from regaug.data.povertymap import load_povertymap
-from regaug.data.video import load_echo
 from regaug.models import DeepDTA, LSTNet, R2Plus1D18, ResNet18
 from regaug.training import Settings, fit
 
@@ -74,7 +74,7 @@ def real(real_data, monkeypatch):
     def split(name):
         if not is_here(name):
             pytest.skip(f"needs {name}, which is not on this disk: regaug data fetch {name}")
-        return standardise(load(name).split(seed=0))
+        return standardize(load(name).split(seed=0))
 
     return split
 
@@ -141,7 +141,7 @@ def poverty(tmp_path_factory):
     for row in np.concatenate([split.train.rows, split.validation.rows, split.test.rows]):
         image = rng.normal(size=(8, 224, 224)).astype(np.float32)
         np.savez(folder / f"images/landsat_poverty_img_{row}.npz", x=image)
-    return replace(standardise(split), more={})
+    return replace(standardize(split), more={})
 
 
 @methods
@@ -175,14 +175,14 @@ def echo(tmp_path_factory):
 
 @methods
 def test_r2plus1d_takes_two_steps_on_short_clips(echo, method):
-    split = standardise(load_echo(path=echo, frames=2, period=8).split())
+    split = standardize(load_echo(path=echo, frames=2, period=8).split())
     train(R2Plus1D18(), split, method, epochs=1, batch_size=2)
 
 
 @pytest.mark.slow
 @methods
 def test_r2plus1d_takes_two_steps_on_whole_clips(echo, method):
-    split = standardise(load_echo(path=echo).split())
+    split = standardize(load_echo(path=echo).split())
     train(R2Plus1D18(), split, method, epochs=1, batch_size=2)
 
 

@@ -60,13 +60,13 @@ def train(net, batches, augmentation, place, x, y, rate=1e-2):
     return np.mean(losses)
 
 
-def standardised(airfoil):
+def standardized(airfoil):
     return tuple((tensor - tensor.mean(0)) / tensor.std(0) for tensor in airfoil)
 
 
 @pytest.mark.parametrize("name", methods.names())
 def test_every_method_trains_on_airfoil_for_fifty_epochs(airfoil, name):
-    x, y = standardised(airfoil)
+    x, y = standardized(airfoil)
     method = methods.get(name)
     settings = method.settings()
     net = make_net(seed=0)
@@ -91,7 +91,7 @@ def test_every_method_trains_on_airfoil_for_fifty_epochs(airfoil, name):
 
 @pytest.mark.parametrize("name", [name for name in methods.names() if name != "erm"])
 def test_the_end_of_anneal_is_exactly_plain_training(airfoil, name):
-    x, y = standardised(airfoil)
+    x, y = standardized(airfoil)
     method = methods.get(name)
     settings = method.settings(anneal=0.7)
     augmentation = method.make_augmentation(settings).fit(x, y)

@@ -379,7 +379,7 @@ def test_the_loss_may_be_in_a_dict():
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_a_module_may_call_its_optimiser_itself(place):
+def test_a_module_may_call_its_optimizer_itself(place):
     def step(self, batch, batch_idx):
         optimizer = self.optimizers()
         optimizer.zero_grad()
@@ -395,7 +395,7 @@ def test_a_module_may_call_its_optimiser_itself(place):
         fit(AugmentCallback(FOMA(weight="lam"), place), module=module)
 
 
-def test_an_optimiser_that_runs_a_step_again_gets_the_same_batch():
+def test_an_optimizer_that_runs_a_step_again_gets_the_same_batch():
     def optimizers(self):
         return torch.optim.LBFGS(self.parameters(), max_iter=3)
 

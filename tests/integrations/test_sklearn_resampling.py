@@ -320,8 +320,8 @@ def test_imbalanced_learn_is_not_needed(monkeypatch):
     for name in [name for name in sys.modules if name.split(".")[0] == "imblearn"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "imblearn", None)
-    monkeypatch.delitem(sys.modules, "regaug.integrations.sklearn.resampling")
-    from regaug.integrations.sklearn.resampling import AugmentingSampler as Fresh
+    monkeypatch.delitem(sys.modules, "regaug.integrations.sklearn.sampler")
+    from regaug.integrations.sklearn.sampler import AugmentingSampler as Fresh
 
     x, y = make_arrays()
     assert Fresh is not AugmentingSampler

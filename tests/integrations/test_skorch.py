@@ -160,7 +160,7 @@ def test_the_augmentation_learns_from_the_training_part_alone(monkeypatch):
     np.testing.assert_array_equal(seen_y, y[train])
 
 
-def test_nearest_batches_hold_neighbours():
+def test_nearest_batches_hold_neighbors():
     x, y = make_data(200)
     spread = {}
     for sampler in ("random", "nearest"):

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 
 from regaug import FOMA
-from regaug.data.pairs import (
+from regaug.data.datasets.pairs import (
     DRUG_LENGTH,
     DRUG_SYMBOLS,
     N_FEATURES,

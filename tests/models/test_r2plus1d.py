@@ -60,7 +60,7 @@ def test_a_block_is_the_written_out_formula(model, stage):
     block = model.get_submodule(f"stage_{stage}.0")
     x = make_x(1, 64, 4, 6, 5)
     weights = [module.weight for module in block.residual if isinstance(module, nn.Conv3d)]
-    scale = 1 / (1 + 1e-5) ** 0.5  # what a fresh batch normalisation does in eval mode
+    scale = 1 / (1 + 1e-5) ** 0.5  # what a fresh batch normalization does in eval mode
     out = x
     for i, stride in enumerate((stage, 1)):
         space, time = (1, stride, stride), (stride, 1, 1)

@@ -52,7 +52,7 @@ def test_a_block_is_the_written_out_formula(stage):
     block = ResNet18().eval().get_submodule(f"stage_{stage}.0")
     x = make_x(2, 64, 9, 7)
     convolutions = [module for module in block.residual if isinstance(module, nn.Conv2d)]
-    scale = 1 / (1 + 1e-5) ** 0.5  # what a fresh batch normalisation does in eval mode
+    scale = 1 / (1 + 1e-5) ** 0.5  # what a fresh batch normalization does in eval mode
     out = F.conv2d(x, convolutions[0].weight, stride=stage, padding=1) * scale
     out = F.conv2d(out.relu(), convolutions[1].weight, padding=1) * scale
     around = x if stage == 1 else F.conv2d(x, block.shortcut[0].weight, stride=2) * scale

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from regaug.studies.store import Store, StoredRun
+from regaug.runs.store import Store, StoredRun
 from regaug.studies.study import Study
 from regaug.training.settings import Settings
 
 EFFECTS = {"erm": 1.0, "c-mixup": 0.93, "foma-rho": 1.0, "mixup": 1.12}
-NAIVE = {"mean": 1.6, "ridge": 1.04, "boosting": 1.02}
+BASELINES = {"mean": 1.6, "ridge": 1.04, "boosting": 1.02}
 
 
 def _scores(error: float, groups: Sequence[str]) -> dict[str, Any]:
@@ -72,8 +72,8 @@ def _plan(
     configuration = {
         "data": {"name": name, "rows": 500, "columns": 10, "targets": 1, "checksum": "0"},
         "methods": list(methods),
-        "naive": list(NAIVE),
-        "baseline": "erm",
+        "baselines": list(BASELINES),
+        "reference": "erm",
         "trials": trials,
         "splits": splits,
         "metric": metric,
@@ -86,10 +86,10 @@ def _plan(
     }
     plan: list[tuple[str, int | None]]
     plan = [(name, trial) for name in methods for trial in range(finished or trials)]
-    plan += [(name, None) for name in NAIVE]
+    plan += [(name, None) for name in BASELINES]
     runs = []
     for (method, trial), split in product(plan, range(splits)):
-        effect = EFFECTS.get(method) or NAIVE.get(method, 1.02)
+        effect = EFFECTS.get(method) or BASELINES.get(method, 1.02)
         error = float(hardness[split] * effect * rng.uniform(0.99, 1.01))
         run: dict[str, Any] = {"method": method, "split": split, "seed": 0}
         if trial is not None:

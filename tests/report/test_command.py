@@ -7,7 +7,7 @@ import typer
 from typer.testing import CliRunner
 
 from regaug.cli.report import report
-from regaug.data.synthetic import make_manifold
+from regaug.data.datasets.synthetic import make_manifold
 from regaug.exceptions import StoreError
 from regaug.report import describe, write_facts
 

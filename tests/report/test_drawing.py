@@ -45,7 +45,7 @@ def test_a_file_needs_no_variables_and_has_a_size():
     assert ElementTree.fromstring(file).get("height") == "123"
 
 
-def test_page_style_takes_all_colours_from_the_page():
+def test_page_style_takes_all_colors_from_the_page():
     style = drawing.page_style()
     assert "#" not in style
     assert "var(--good)" in style
@@ -53,9 +53,9 @@ def test_page_style_takes_all_colours_from_the_page():
 
 @pytest.mark.parametrize("palette", [drawing.LIGHT, drawing.DARK])
 @pytest.mark.parametrize("name", ["ink", "muted", "good", "bad"])
-def test_colours_of_text_have_contrast_enough(palette, name):
-    def luminance(colour):
-        parts = [number / 255 for number in bytes.fromhex(colour[1:])]
+def test_colors_of_text_have_contrast_enough(palette, name):
+    def luminance(color):
+        parts = [number / 255 for number in bytes.fromhex(color[1:])]
         linear = [p / 12.92 if p <= 0.03928 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
         return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 

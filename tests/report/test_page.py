@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from regaug.data.synthetic import make_manifold
+from regaug.data.datasets.synthetic import make_manifold
 from regaug.exceptions import RegaugError
 from regaug.report import describe, write_report
 from regaug.report.page import render
@@ -90,7 +90,7 @@ def test_the_table_has_a_row_for_every_method(make_study):
     table = re.search(r'<table id="table-leaderboard">.*?</table>', render(study), re.DOTALL)[0]
     names = re.findall(r'<th scope="row">([\w-]+)', table)
     assert names == [row.name for row in study.comparison.rows]
-    assert table.count('class="naive"') == 3
+    assert table.count('class="baseline"') == 3
     assert table.count('class="best"') == 1
 
 

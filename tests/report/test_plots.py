@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from regaug.data.synthetic import make_manifold
+from regaug.data.datasets.synthetic import make_manifold
 from regaug.exceptions import RegaugError
-from regaug.report.facts import describe
 from regaug.report.plots import draw_plots, save_plots
 from regaug.report.plots_methods import worst_groups
 from regaug.report.plots_runs import best_augmentation
+from regaug.studies.facts import describe
 
 ALWAYS = ["leaderboard", "splits"]
 RUNS = ["learning-plain", "learning-augmented", "predicted-plain", "predicted-augmented"]
@@ -45,7 +45,7 @@ def test_every_plot_is_xml_and_says_in_words_what_it_shows(make_study, facts):
         assert "nan" not in plot.svg.lower()
 
 
-def test_the_leaderboard_fills_what_differs_and_squares_what_is_naive(make_study):
+def test_the_leaderboard_fills_what_differs_and_squares_what_is_baseline(make_study):
     study = make_study()
     plot = draw_plots(study, None)["leaderboard"]
     assert study.verdict.helps == ("c-mixup",)

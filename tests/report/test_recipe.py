@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 from regaug import methods
-from regaug.data.synthetic import make_manifold
-from regaug.report.facts import describe
+from regaug.data.datasets.synthetic import make_manifold
 from regaug.report.recipe import command_recipe, python_recipe
+from regaug.studies.facts import describe
 from regaug.training.settings import Settings
 
 

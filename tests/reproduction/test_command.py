@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from regaug.cli.main import app
-from regaug.studies.store import Store
+from regaug.runs.store import Store
 
 
 def run(*arguments):

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regaug.augment import FOMA
-from regaug.data import files
 from regaug.data.base import Part
+from regaug.data.datasets import files
 from regaug.exceptions import ArgumentError, DataNotFoundError
 from regaug.functional.foma import foma
 from regaug.reproduction.figures import FIGURES, figure1, figure2, perturbation, sweep

@@ -8,7 +8,7 @@ import pytest
 
 from regaug.reproduction.page import collect, make_page
 from regaug.reproduction.recipes import metric_of
-from regaug.studies.store import Store
+from regaug.runs.store import Store
 
 PROJECT = Path(__file__).resolve().parents[2]
 KEPT = PROJECT / "benchmarks" / "results" / "reproduction"

@@ -11,7 +11,7 @@ from regaug.reproduction.sources import Source
 from regaug.reproduction.tables import EXPERIMENTS, Row, Size
 from regaug.reproduction.words import as_markdown, measured_tables
 from regaug.reproduction.work import Run
-from regaug.studies.store import StoredRun
+from regaug.runs.store import StoredRun
 
 SOURCE = Source("airfoil", "airfoil", "", load=None)
 

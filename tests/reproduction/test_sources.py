@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from regaug.data.scaling import StandardisedSplit
+from regaug.data.scaling import StandardizedSplit
 from regaug.exceptions import DataNotFoundError, UnknownNameError
 from regaug.reproduction.sources import find
 
@@ -25,12 +25,12 @@ def test_an_unknown_data_set_gets_a_suggestion():
         find("airfoyl")
 
 
-def test_the_papers_protocol_keeps_raw_targets_and_the_tuned_one_standardises(made_up):
+def test_the_papers_protocol_keeps_raw_targets_and_the_tuned_one_standardizes(made_up):
     source = find("airfoil")
     raw, tuned = source.split(0, "paper"), source.split(0, "tuned")
     assert source.note == ""
     assert raw.train.y.mean() > 100
-    assert isinstance(tuned, StandardisedSplit)
+    assert isinstance(tuned, StandardizedSplit)
     assert abs(tuned.train.y.mean()) < 1e-4
     assert np.array_equal(raw.test.rows, tuned.test.rows)
 
@@ -48,7 +48,7 @@ def test_crimes_has_the_papers_states_or_other_ones_for_every_seed():
 @pytest.mark.usefixtures("_here")
 def test_a_series_is_scored_in_the_papers_scale():
     split = find("exchange-rate").split(0, "paper")
-    assert not isinstance(split, StandardisedSplit)
+    assert not isinstance(split, StandardizedSplit)
     assert split.test.y.abs().max() <= 1.0
     last = split.test.x[:][:, -1]
     error = (last - split.test.y).double().square().mean().sqrt().item()

@@ -14,9 +14,11 @@ def make_run(name="erm", split=0, **changes):
 def test_seeds_of_a_method_share_a_stack_and_both_places_do_not(made_up):
     plain = [make_run(split=seed) for seed in range(3)]
     both = [make_run("foma", seed, method={"place": "both"}) for seed in range(2)]
-    naive = [Run("airfoil", "airfoil", "tuned", "ridge", 0, None)]
-    assert sorted(len(task) for task in make_tasks([*plain, *both, *naive])) == [1, 1, 1, 3]
-    assert make_tasks([*naive, *plain])[-1] == tuple(naive)  # the paper's protocol comes first
+    baselines = [Run("airfoil", "airfoil", "tuned", "ridge", 0, None)]
+    assert sorted(len(task) for task in make_tasks([*plain, *both, *baselines])) == [1, 1, 1, 3]
+    assert make_tasks([*baselines, *plain])[-1] == tuple(
+        baselines
+    )  # the paper's protocol comes first
 
 
 def test_a_stack_and_single_runs_are_scored_alike(made_up):

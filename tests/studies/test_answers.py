@@ -13,9 +13,9 @@ from regaug.studies.compare import compare
 
 
 @pytest.fixture(autouse=True)
-def _naive(monkeypatch):
+def _baselines(monkeypatch):
     # Boosting takes longer than all the nets of a small study.
-    monkeypatch.setattr(module, "naive_names", lambda split: ("mean", "ridge"))
+    monkeypatch.setattr(module, "baseline_names", lambda split: ("mean", "ridge"))
 
 
 def make_data(x, y):
@@ -78,7 +78,7 @@ def test_independent_draws_of_a_linear_manifold_can_be_compared(monkeypatch):
     study = compare(draws, methods=["mixup", "foma"], trials=3, independent=True)
     assert study.comparison.n_splits == 5
     for name in ("erm", "mixup", "foma"):
-        assert study.comparison.paired(name, "mean").high < 0  # all have learnt something
+        assert study.comparison.paired(name, "mean").high < 0  # all have learned something
 
 
 @pytest.mark.slow
@@ -106,7 +106,7 @@ def count_false_findings(patch, repeats, trials=4):
     """How many of so many studies call a copy of plain training different from it."""
     copies = {f"copy-{i}": methods.get("erm") for i in range(8)}
     patch.setattr(methods, "METHODS", methods.METHODS | copies)
-    patch.setattr(module, "naive_names", lambda split: ("mean",))
+    patch.setattr(module, "baseline_names", lambda split: ("mean",))
     count = 0
     for seed in range(repeats):
         study = compare(

@@ -20,7 +20,7 @@ from regaug.studies.verdict import Verdict
 def _small(monkeypatch):
     for name, value in (("EPOCHS", 4), ("PATIENCE", 4), ("QUICK_METHODS", ("erm", "mixup"))):
         monkeypatch.setattr(module, name, value)
-    monkeypatch.setattr(module, "naive_names", lambda split: ("mean",))
+    monkeypatch.setattr(module, "baseline_names", lambda split: ("mean",))
 
 
 def make_data(change=None, n=80):

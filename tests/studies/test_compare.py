@@ -15,20 +15,20 @@ import pytest
 import torch
 
 from regaug import _random
-from regaug.data import read_table, standardise
+from regaug.data import read_table, standardize
 from regaug.data.arrays import ArrayData
 from regaug.data.base import Info
-from regaug.data.series import SeriesData
+from regaug.data.datasets.series import SeriesData
+from regaug.data.datasets.synthetic import make_manifold
 from regaug.data.splits import random_split
-from regaug.data.synthetic import make_manifold
 from regaug.exceptions import ArgumentError, ArgumentTypeError, StoreError, UnknownNameError
 from regaug.metrics import Scores
+from regaug.runs.store import Store
+from regaug.runs.worker import make_tasks
 from regaug.studies import compare as module
 from regaug.studies import running
 from regaug.studies.compare import compare, estimate_seconds, make_plan
-from regaug.studies.store import Store
 from regaug.studies.study import Study
-from regaug.studies.work import make_tasks
 
 # With seed 0, trials have batches of 32, 16, 16 and 64: no method is done in one piece.
 METHODS = ("erm", "c-mixup", "foma-rho")
@@ -40,7 +40,7 @@ def make_small(patch):
     """Make studies small: the length of a training and the nets are no arguments of theirs."""
     for name, value in (("EPOCHS", 6), ("PATIENCE", 3), ("HIDDEN", (8,))):
         patch.setattr(module, name, value)
-    patch.setattr(module, "naive_names", lambda split: ("mean", "ridge"))
+    patch.setattr(module, "baseline_names", lambda split: ("mean", "ridge"))
 
 
 @pytest.fixture(autouse=True)
@@ -176,9 +176,9 @@ def test_data_that_is_no_table_is_refused():
         compare([series.split()])
 
 
-def test_standardised_splits_are_refused_because_their_units_are_lost():
-    with pytest.raises(ArgumentError, match="own units, got standardised ones"):
-        compare([standardise(make_data().split())])
+def test_standardized_splits_are_refused_because_their_units_are_lost():
+    with pytest.raises(ArgumentError, match="own units, got standardized ones"):
+        compare([standardize(make_data().split())])
 
 
 # Data of all kinds

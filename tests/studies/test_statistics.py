@@ -9,7 +9,7 @@ from scipy import stats
 
 from regaug.exceptions import ArgumentError, UnknownNameError
 from regaug.metrics import METRICS
-from regaug.studies.statistics import analyse, holm
+from regaug.studies.statistics import analyze, holm
 
 NAMES = ("erm", *(f"copy-{i}" for i in range(1, 9)))
 ERRORS = st.floats(1e-3, 1e3)
@@ -23,9 +23,9 @@ def tables(draw, values=ERRORS):
     return {name: draw(column) for name in names}
 
 
-def analyse_table(table, **options):
-    naive = [name for name in table if name == "ridge"]
-    return analyse(table, naive=naive, test_share=0.25, **options)
+def analyze_table(table, **options):
+    baselines = [name for name in table if name == "ridge"]
+    return analyze(table, baselines=baselines, test_share=0.25, **options)
 
 
 def numbers(row):
@@ -44,7 +44,7 @@ def assert_same(row, other):
 def test_change_is_the_corrected_test_on_log_ratios_by_hand():
     ratios = np.array([0.9, 0.8, 1.1, 0.7])
     erm = np.array([1.0, 2.0, 3.0, 4.0])
-    row = analyse({"erm": erm, "foma": ratios * erm}, test_share=0.5).row("foma")
+    row = analyze({"erm": erm, "foma": ratios * erm}, test_share=0.5).row("foma")
     logs = np.log(ratios)
     mean = logs.sum() / 4
     variance = ((logs - mean) ** 2).sum() / 3 * (1 / 4 + 0.5)
@@ -57,13 +57,13 @@ def test_change_is_the_corrected_test_on_log_ratios_by_hand():
 
 def test_two_splits_have_the_p_value_of_a_cauchy_variable():
     erm, foma = [1.0, 1.0], [math.exp(0.3), math.exp(0.1)]
-    row = analyse({"erm": erm, "foma": foma}, test_share=0.5).row("foma")
+    row = analyze({"erm": erm, "foma": foma}, test_share=0.5).row("foma")
     t = 0.2 / math.sqrt(0.02 * (1 / 2 + 0.5))
     assert row.p == pytest.approx(1 - 2 / math.pi * math.atan(t))
 
 
 def test_interval_of_the_mean_by_hand():
-    row = analyse({"erm": [1.0, 2.0, 3.0]}, test_share=0.25).row("erm")
+    row = analyze({"erm": [1.0, 2.0, 3.0]}, test_share=0.25).row("erm")
     half = 4.302652729911275 * math.sqrt(1.0 * (1 / 3 + 0.25))
     assert row.mean == 2.0
     assert row.low == pytest.approx(max(0.0, 2.0 - half))
@@ -74,7 +74,7 @@ def test_interval_of_the_mean_by_hand():
 def test_independent_draws_have_the_usual_paired_test(metric):
     rng = np.random.default_rng(0)
     erm, foma = rng.uniform(0.2, 0.9, size=(2, 12))
-    row = analyse({"erm": erm, "foma": foma}, metric=metric, test_share=0.25, independent=True).row(
+    row = analyze({"erm": erm, "foma": foma}, metric=metric, test_share=0.25, independent=True).row(
         "foma"
     )
     scale = np.log if metric == "rmse" else np.asarray
@@ -102,25 +102,25 @@ def test_the_family_is_the_augmentations_alone():
     rng = np.random.default_rng(0)
     names = ("erm", "mixup", "foma", "ridge", "mean")
     errors = dict(zip(names, rng.uniform(1, 2, size=(5, 6)), strict=True))
-    found = analyse(errors, naive=["ridge", "mean"], test_share=0.25)
+    found = analyze(errors, baselines=["ridge", "mean"], test_share=0.25)
     p = {name: found.row(name).p for name in ("mixup", "foma")}
     assert {name: found.row(name).p_holm for name in p} == holm(p)
     for name in ("erm", "ridge", "mean"):
         assert found.row(name).p_holm is None
         assert not found.row(name).is_significant
     assert found.row("ridge").p is not None
-    without = analyse({name: errors[name] for name in names[:3]}, test_share=0.25)
+    without = analyze({name: errors[name] for name in names[:3]}, test_share=0.25)
     assert without.row("foma").p_holm == found.row("foma").p_holm
 
 
-def test_the_baseline_is_not_compared_with_itself():
-    row = analyse({"erm": [1.0, 2.0], "foma": [1.0, 1.0]}, test_share=0.25).row("erm")
+def test_the_reference_is_not_compared_with_itself():
+    row = analyze({"erm": [1.0, 2.0], "foma": [1.0, 1.0]}, test_share=0.25).row("erm")
     assert (row.change, row.change_low, row.change_high, row.p) == (None, None, None, None)
 
 
 def test_rank_and_won_share_ties():
     errors = {"erm": [1.0, 2.0, 3.0], "mixup": [1.0, 1.0, 4.0], "foma": [2.0, 3.0, 4.0]}
-    found = analyse({**errors, "ridge": [0.1] * 3}, naive=["ridge"], test_share=0.25)
+    found = analyze({**errors, "ridge": [0.1] * 3}, baselines=["ridge"], test_share=0.25)
     assert found.row("erm").rank == pytest.approx((1.5 + 2 + 1) / 3)
     assert found.row("mixup").rank == pytest.approx((1.5 + 1 + 2.5) / 3)
     assert found.row("foma").rank == pytest.approx((3 + 3 + 2.5) / 3)
@@ -134,7 +134,7 @@ def test_rank_and_won_share_ties():
 @pytest.mark.parametrize("metric", ["r2", "pearson"])
 def test_a_higher_value_is_better_where_it_measures_agreement(metric):
     errors = {"erm": [0.1, 0.2, -0.1], "foma": [0.3, 0.41, 0.1]}
-    found = analyse(errors, metric=metric, test_share=0.25)
+    found = analyze(errors, metric=metric, test_share=0.25)
     assert [row.name for row in found.rows] == ["foma", "erm"]
     assert found.unit == "points"
     row = found.row("foma")
@@ -147,7 +147,7 @@ def test_a_higher_value_is_better_where_it_measures_agreement(metric):
     ("metric", "least", "most"), [("rmse", 0, None), ("r2", None, 1), ("pearson", -1, 1)]
 )
 def test_an_interval_does_not_leave_what_the_metric_can_be(metric, least, most):
-    row = analyse({"erm": [0.0, 0.9]}, metric=metric, test_share=0.25).row("erm")
+    row = analyze({"erm": [0.0, 0.9]}, metric=metric, test_share=0.25).row("erm")
     assert row.low == least if least is not None else row.low < -1
     assert row.high == most if most is not None else row.high > 1
 
@@ -156,24 +156,24 @@ def test_an_interval_does_not_leave_what_the_metric_can_be(metric, least, most):
 
 
 def test_equal_errors_have_no_change_and_p_one():
-    row = analyse({"erm": [1.0, 2.0, 3.0], "foma": [1.0, 2.0, 3.0]}, test_share=0.25).row("foma")
+    row = analyze({"erm": [1.0, 2.0, 3.0], "foma": [1.0, 2.0, 3.0]}, test_share=0.25).row("foma")
     assert (row.change, row.change_low, row.change_high) == (0.0, 0.0, 0.0)
     assert (row.p, row.p_holm, row.is_significant) == (1.0, 1.0, False)
 
 
 def test_errors_that_differ_by_rounding_are_equal():
     erm = np.array([1.0, 2.0, 3.0])
-    assert analyse({"erm": erm, "foma": erm * (1 + 1e-12)}, test_share=0.25).row("foma").p == 1.0
+    assert analyze({"erm": erm, "foma": erm * (1 + 1e-12)}, test_share=0.25).row("foma").p == 1.0
 
 
 def test_the_same_change_on_every_split_is_certain():
-    row = analyse({"erm": [1.0, 2.0, 4.0], "foma": [0.5, 1.0, 2.0]}, test_share=0.25).row("foma")
+    row = analyze({"erm": [1.0, 2.0, 4.0], "foma": [0.5, 1.0, 2.0]}, test_share=0.25).row("foma")
     assert (row.change, row.change_low, row.change_high) == (-50.0, -50.0, -50.0)
     assert (row.p, row.is_significant) == (0.0, True)
 
 
 def test_one_split_has_means_and_changes_but_no_certainty():
-    found = analyse({"erm": [2.0], "foma": [1.0]}, test_share=0.25)
+    found = analyze({"erm": [2.0], "foma": [1.0]}, test_share=0.25)
     row = found.row("foma")
     assert (row.mean, row.change) == (1.0, pytest.approx(-50.0))
     assert (row.low, row.high, row.change_low, row.change_high) == (None,) * 4
@@ -184,7 +184,7 @@ def test_one_split_has_means_and_changes_but_no_certainty():
 @pytest.mark.parametrize("metric", METRICS)
 def test_a_method_that_failed_on_a_split_has_no_statistics_and_comes_last(bad, metric):
     errors = {"foma": [0.01, bad, 0.01], "erm": [0.5, 0.6, 0.7], "mixup": [0.4, 0.6, 0.6]}
-    found = analyse(errors, metric=metric, test_share=0.25)
+    found = analyze(errors, metric=metric, test_share=0.25)
     row = found.row("foma")
     assert found.rows[-1] is row
     assert row.errors == (0.01, None, 0.01)
@@ -196,15 +196,15 @@ def test_a_method_that_failed_on_a_split_has_no_statistics_and_comes_last(bad, m
     assert found.row("mixup").p is not None
 
 
-def test_nothing_is_compared_with_a_baseline_that_failed():
-    found = analyse({"erm": [1.0, math.nan], "foma": [0.5, 0.6]}, test_share=0.25)
+def test_nothing_is_compared_with_a_reference_that_failed():
+    found = analyze({"erm": [1.0, math.nan], "foma": [0.5, 0.6]}, test_share=0.25)
     row = found.row("foma")
     assert row.mean == 0.55
     assert (row.change, row.p, row.p_holm, row.is_significant) == (None, None, None, False)
 
 
 def test_nobody_wins_a_split_on_which_all_failed():
-    found = analyse({"erm": [math.nan, 1.0], "foma": [math.inf, 2.0]}, test_share=0.25)
+    found = analyze({"erm": [math.nan, 1.0], "foma": [math.inf, 2.0]}, test_share=0.25)
     places = [(row.name, row.rank, row.won) for row in found.rows]
     assert places == [("erm", 1.25, 0.5), ("foma", 1.75, 0.0)]
 
@@ -212,17 +212,17 @@ def test_nobody_wins_a_split_on_which_all_failed():
 @pytest.mark.parametrize("level", [0.95, 0.999])
 def test_errors_of_zero_leave_everything_finite(level):
     errors = {"erm": [0.0, 0.0], "foma": [1.0, 0.0], "mixup": [0.0, 0.0], "ada": [1e-90, 1e90]}
-    found = analyse(errors, test_share=0.25, level=level)
+    found = analyze(errors, test_share=0.25, level=level)
     assert found.row("mixup").p == 1.0
     json.dumps(found.to_dict(), allow_nan=False)
-    other = analyse({"erm": [1.0, 2.0], "foma": [0.0, 0.0]}, test_share=0.25).row("foma")
+    other = analyze({"erm": [1.0, 2.0], "foma": [0.0, 0.0]}, test_share=0.25).row("foma")
     assert other.change == pytest.approx(-100.0, abs=1e-6)
     assert other.is_significant
 
 
 @given(tables(st.none() | st.just(math.nan) | st.floats(0.0)), st.sampled_from(sorted(METRICS)))
 def test_whatever_came_the_statistics_can_be_written_as_json(table, metric):
-    found = analyse_table(table, metric=metric)
+    found = analyze_table(table, metric=metric)
     values = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert (values["metric"], values["n_splits"]) == (metric, len(table["erm"]))
     rows = values["rows"]
@@ -240,7 +240,7 @@ def test_the_order_of_methods_and_splits_does_not_matter(table, data):
     names = data.draw(st.permutations(sorted(table)))
     splits = data.draw(st.permutations(range(len(table["erm"]))))
     other = {name: [table[name][split] for split in splits] for name in names}
-    found, mixed = analyse_table(table), analyse_table(other)
+    found, mixed = analyze_table(table), analyze_table(other)
     assert [row.name for row in mixed.rows] == [row.name for row in found.rows]
     for row, moved in zip(found.rows, mixed.rows, strict=True):
         assert moved.mean == row.mean
@@ -249,8 +249,8 @@ def test_the_order_of_methods_and_splits_does_not_matter(table, data):
 
 @given(tables(), st.floats(1e-3, 1e3))
 def test_the_unit_of_the_target_changes_no_relative_statistic(table, factor):
-    found = analyse_table(table)
-    scaled = analyse_table({name: np.multiply(values, factor) for name, values in table.items()})
+    found = analyze_table(table)
+    scaled = analyze_table({name: np.multiply(values, factor) for name, values in table.items()})
     for row in found.rows:
         other = scaled.row(row.name)
         assert other.mean == pytest.approx(factor * row.mean)
@@ -260,7 +260,7 @@ def test_the_unit_of_the_target_changes_no_relative_statistic(table, factor):
 
 @given(tables())
 def test_rows_come_by_their_mean_within_its_interval(table):
-    rows = analyse_table(table).rows
+    rows = analyze_table(table).rows
     assert [row.mean for row in rows] == sorted(row.mean for row in rows)
     for row in rows:
         if row.low is not None:
@@ -270,14 +270,14 @@ def test_rows_come_by_their_mean_within_its_interval(table):
 
 @given(tables())
 def test_ranks_and_wins_add_up(table):
-    nets = [row for row in analyse_table(table).rows if not row.is_naive]
+    nets = [row for row in analyze_table(table).rows if not row.is_baseline]
     assert sum(row.rank for row in nets) == pytest.approx(len(nets) * (len(nets) + 1) / 2)
     assert sum(row.won for row in nets) == pytest.approx(1.0)
 
 
 @given(tables())
 def test_a_change_names_either_row_first(table):
-    found = analyse_table(table)
+    found = analyze_table(table)
     change, back = found.paired("mixup", "erm"), found.paired("erm", "mixup")
     assert (1 + change.estimate / 100) * (1 + back.estimate / 100) == pytest.approx(1.0)
     if change.p is not None:
@@ -307,7 +307,7 @@ def overlapping(rng, tables, n, n_test, splits):
 
 
 def share_with_a_finding(errors, **options):
-    found = [analyse(dict(zip(NAMES, table, strict=True)), **options) for table in errors]
+    found = [analyze(dict(zip(NAMES, table, strict=True)), **options) for table in errors]
     return np.mean([any(row.is_significant for row in each.rows) for each in found])
 
 
@@ -346,7 +346,7 @@ def test_without_the_correction_copies_would_be_told_apart_often():
 
 def test_the_corrected_p_value_is_uniform_when_test_rows_alone_are_shared():
     noise = overlapping(np.random.default_rng(1), 1000, 50, 10, 10)
-    found = [analyse({"erm": a, "foma": b}, test_share=0.25) for a, b, *_ in np.exp(0.02 * noise)]
+    found = [analyze({"erm": a, "foma": b}, test_share=0.25) for a, b, *_ in np.exp(0.02 * noise)]
     p = [each.row("foma").p for each in found]
     assert stats.kstest(p, "uniform").pvalue > 1e-3
 
@@ -361,7 +361,7 @@ def test_an_effect_of_five_per_cent_is_found(n_methods, independent, least):
     errors = log_normal(rng, 300, 10, rng.standard_normal((300, 1 + n_methods, 10)))
     errors[:, 1] *= 0.95
     options = {"test_share": 0.25, "independent": independent}
-    found = [analyse(dict(zip(NAMES, table, strict=False)), **options) for table in errors]
+    found = [analyze(dict(zip(NAMES, table, strict=False)), **options) for table in errors]
     rows = [each.row(NAMES[1]) for each in found]
     assert np.mean([row.is_significant for row in rows]) > least
     assert np.mean([row.change for row in rows]) == pytest.approx(-5.0, abs=0.3)
@@ -377,24 +377,24 @@ def test_an_effect_of_five_per_cent_is_found(n_methods, independent, least):
         ({"erm": [1.0], "foma": [1.0, 2.0]}, {}, "equally many in every row"),
         ({"erm": []}, {}, "a value for each split"),
         ({"erm": [1.0, -1.0]}, {}, "must not be negative for 'rmse', got -1 of 'erm'"),
-        ({"erm": [1.0]}, {"naive": ["erm"]}, "`baseline` must not be one of `naive`"),
+        ({"erm": [1.0]}, {"baselines": ["erm"]}, "`reference` must not be one of `baselines`"),
         ({"erm": [1.0]}, {"test_share": -0.1}, "`test_share` must be at least 0"),
         ({"erm": [1.0]}, {"level": 1.0}, "`level` must be in"),
     ],
 )
 def test_wrong_arguments_are_named(errors, options, message):
     with pytest.raises(ArgumentError, match=message):
-        analyse(errors, **{"test_share": 0.25, **options})
+        analyze(errors, **{"test_share": 0.25, **options})
 
 
 @pytest.mark.parametrize(
     ("errors", "options", "message"),
     [
         ({"foma": [1.0]}, {}, "Unknown row 'erm'"),
-        ({"erm": [1.0], "ridge": [1.0]}, {"naive": ["rigde"]}, "Did you mean 'ridge'"),
+        ({"erm": [1.0], "ridge": [1.0]}, {"baselines": ["rigde"]}, "Did you mean 'ridge'"),
         ({"erm": [1.0]}, {"metric": "rmsd"}, "Unknown metric 'rmsd'. Did you mean 'rmse'"),
     ],
 )
 def test_unknown_names_are_answered_with_the_known_ones(errors, options, message):
     with pytest.raises(UnknownNameError, match=message):
-        analyse(errors, **options, test_share=0.25)
+        analyze(errors, **options, test_share=0.25)

@@ -1,17 +1,17 @@
-"""What a study makes of its runs: choices by validation, judgement by test, all trials alike."""
+"""What a study makes of its runs: choices by validation, judgment by test, all trials alike."""
 
 import math
 
 import pytest
 
 from regaug.exceptions import StoreError
-from regaug.studies.store import Store, StoredRun, run_key
+from regaug.runs.store import Store, StoredRun, run_key
 from regaug.studies.study import Study
 
 CONFIGURATION = {
     "methods": ["erm", "mixup"],
-    "naive": ["mean"],
-    "baseline": "erm",
+    "baselines": ["mean"],
+    "reference": "erm",
     "trials": 3,
     "splits": 2,
     "metric": "rmse",
@@ -57,7 +57,7 @@ def test_each_split_chooses_by_its_own_validation_error_and_its_test_error_count
     assert study.comparison.row("erm").errors == (5.0, 7.0)
     assert study.comparison.row("mixup").errors == (4.0, 8.0)
     assert study.comparison.row("mean").errors == (9.0, 9.0)
-    assert study.comparison.row("mean").is_naive
+    assert study.comparison.row("mean").is_baseline
     assert study.trials == 3
 
 
@@ -108,7 +108,7 @@ def test_a_study_without_a_whole_trial_says_so():
         Study.read(CONFIGURATION, [])
 
 
-def test_a_naive_row_that_is_not_finished_is_left_out():
+def test_a_baseline_that_is_not_finished_is_left_out():
     study = Study.read(CONFIGURATION, without(make_runs(), method="mean", split=1))
     assert [row.name for row in study.comparison.rows] == ["erm", "mixup"]
 
@@ -149,7 +149,7 @@ def test_settings_are_the_best_over_all_splits_by_rank():
             [(1.0, 1.0), (3.0, 1.0), (2.0, 1.0)],
         ]
     }
-    configuration = CONFIGURATION | {"methods": ["erm"], "naive": [], "splits": 3}
+    configuration = CONFIGURATION | {"methods": ["erm"], "baselines": [], "splits": 3}
     study = Study.read(configuration, make_runs(errors))
     assert study.settings["erm"]["settings"] == {"batch_size": 16}
     assert [run.run["trial"] for run in study.chosen["erm"]] == [1, 0, 0]

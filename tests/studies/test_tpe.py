@@ -12,11 +12,11 @@ from regaug import data, methods
 from regaug.cli.main import app
 from regaug.exceptions import ArgumentError, StoreError
 from regaug.methods import Between
+from regaug.runs.store import Store, StoredRun
+from regaug.runs.worker import plan_runs
 from regaug.studies import compare as studies
 from regaug.studies.search import COMMON, draw_trials
-from regaug.studies.store import Store, StoredRun
 from regaug.studies.tpe import ROUND, plan_rounds, suggest_trials
-from regaug.studies.work import plan_runs
 
 METHODS = methods.names()
 
@@ -187,7 +187,7 @@ def test_a_run_without_an_error_counts_as_the_worst():
 @pytest.fixture
 def table(monkeypatch):
     monkeypatch.setattr(studies, "EPOCHS", 3)
-    monkeypatch.setattr(studies, "naive_names", lambda split: ("mean",))
+    monkeypatch.setattr(studies, "baseline_names", lambda split: ("mean",))
     return data.load("synthetic-sine", n=60)
 
 
@@ -242,7 +242,7 @@ def test_no_time_left_in_a_round_starts_no_other_round(table, tmp_path):
 
 def test_the_command_searches_and_knows_what_is_done(monkeypatch, tmp_path):
     monkeypatch.setattr(studies, "EPOCHS", 2)
-    monkeypatch.setattr(studies, "naive_names", lambda split: ())
+    monkeypatch.setattr(studies, "baseline_names", lambda split: ())
     options = ["--search", "tpe", "--trials", "6", "--splits", "2", "-m", "erm", "-j", "1"]
     command = ["compare", "diabetes", *options, "--out", str(tmp_path), "--json"]
     first, again = (CliRunner().invoke(app, command) for _ in range(2))

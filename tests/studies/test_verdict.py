@@ -6,13 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regaug.metrics import METRICS
-from regaug.studies.statistics import analyse
+from regaug.studies.statistics import analyze
 from regaug.studies.verdict import METRIC_NAMES, make_verdict
 
 ERM = np.array([1.0, 1.2, 0.9, 1.1, 1.0, 1.3])
 # Differs from split to split, and on average not at all.
 NOISE = 0.01 * np.array([1.0, -1.0, 2.0, -2.0, 3.0, -3.0])
-NAIVE = ("mean", "last-value", "ridge", "boosting")
+BASELINES = ("mean", "last-value", "ridge", "boosting")
 PLAIN = "No augmentation differs from plain training on this data: keep it plain."
 
 
@@ -23,8 +23,8 @@ def times(factor, noise=1.0):
 
 def verdict_of(errors, **options):
     errors = {name.replace("_", "-"): values for name, values in {"erm": ERM, **errors}.items()}
-    naive = [name for name in errors if name in NAIVE]
-    return make_verdict(analyse(errors, naive=naive, **{"test_share": 0.25, **options}))
+    baselines = [name for name in errors if name in BASELINES]
+    return make_verdict(analyze(errors, baselines=baselines, **{"test_share": 0.25, **options}))
 
 
 def test_an_augmentation_that_helps_is_recommended():
@@ -72,7 +72,7 @@ def test_when_all_that_differs_is_worse_training_is_kept_plain():
     assert (verdict.recommended, verdict.hurts) == ("erm", ("mixup", "foma"))
 
 
-def test_a_naive_row_that_beats_every_net_comes_first():
+def test_a_baseline_that_beats_every_net_comes_first():
     verdict = verdict_of(
         {"mixup": times(0.9), "boosting": times(0.792, noise=2.0), "ridge": times(1.0)}
     )
@@ -83,12 +83,12 @@ def test_a_naive_row_that_beats_every_net_comes_first():
     assert verdict.recommended == "mixup"
 
 
-def test_a_naive_row_with_a_better_mean_is_at_least_as_good():
+def test_a_baseline_with_a_better_mean_is_at_least_as_good():
     verdict = verdict_of({"mixup": times(1.0), "ridge": times(0.95, noise=10.0)})
     assert verdict.text == f"Ridge regression is at least as good as the best net. {PLAIN}"
 
 
-def test_a_naive_row_with_a_worse_mean_is_not_mentioned():
+def test_a_baseline_with_a_worse_mean_is_not_mentioned():
     verdict = verdict_of({"mixup": times(1.0), "ridge": times(1.01), "boosting": times(1.5)})
     assert verdict.text == PLAIN
 
@@ -97,7 +97,7 @@ def test_a_naive_row_with_a_worse_mean_is_not_mentioned():
     ("name", "words"),
     [("last_value", "The last value"), ("ridge", "Ridge regression")],
 )
-def test_naive_rows_have_names_of_their_own(name, words):
+def test_baselines_have_names_of_their_own(name, words):
     assert verdict_of({name: times(0.5)}).text.startswith(f"{words} beats every net by 50 % (")
 
 
@@ -186,7 +186,7 @@ def test_plain_training_that_failed_is_not_recommended():
     )
 
 
-def test_a_naive_row_is_all_that_is_left_when_every_net_failed():
+def test_a_baseline_is_all_that_is_left_when_every_net_failed():
     failed = np.full(6, math.nan)
     verdict = verdict_of({"erm": failed, "mixup": failed, "mean": ERM, "ridge": times(0.5)})
     assert verdict.text == (
@@ -201,9 +201,9 @@ def test_plain_training_alone_has_nothing_to_be_compared_with():
     assert verdict_of({}).text == "There is no augmentation to compare with plain training."
 
 
-def test_another_baseline_is_called_by_its_name():
+def test_another_reference_is_called_by_its_name():
     errors = {"mixup": ERM, "foma": times(1.0)}
-    verdict = make_verdict(analyse(errors, baseline="mixup", test_share=0.25))
+    verdict = make_verdict(analyze(errors, reference="mixup", test_share=0.25))
     assert verdict.text == "No augmentation differs from mixup on this data: keep mixup."
 
 
@@ -234,16 +234,16 @@ VALUES = st.none() | st.floats(0.0, 2.0) | st.sampled_from([1.0, math.nan, math.
 def test_whatever_came_there_is_a_verdict_in_plain_words(data, splits, metric):
     column = st.lists(VALUES, min_size=splits, max_size=splits)
     names = ["erm", "mixup", "foma", "mean", "ridge"][: data.draw(st.integers(1, 5))]
-    comparison = analyse(
+    comparison = analyze(
         {name: data.draw(column) for name in names},
         metric=metric,
-        naive=[name for name in names if name in NAIVE],
+        baselines=[name for name in names if name in BASELINES],
         test_share=0.25,
     )
     verdict = make_verdict(comparison)
     assert verdict.text.endswith(".")
     assert not {"nan", "inf", "None"} & set(verdict.text.replace("(", " ").split())
-    assert not comparison.row(verdict.recommended).is_naive
+    assert not comparison.row(verdict.recommended).is_baseline
     if verdict.recommended != "erm":
         assert comparison.row(verdict.recommended).n_failed == 0
     significant = {row.name for row in comparison.rows if row.is_significant}

@@ -8,8 +8,8 @@ import torch.distributed as dist
 from torch import nn
 
 from regaug import _random
-from regaug.data import standardise
-from regaug.data.synthetic import make_manifold
+from regaug.data import standardize
+from regaug.data.datasets.synthetic import make_manifold
 from regaug.models import MLP
 from regaug.samplers import BatchSampler, RandomBatchSampler
 from regaug.training import Settings, fit, loop
@@ -21,7 +21,7 @@ class StoppedError(Exception):
 
 
 def make_split():
-    return standardise(make_manifold("paraboloid", n=300, noise=0.05).split(seed=0))
+    return standardize(make_manifold("paraboloid", n=300, noise=0.05).split(seed=0))
 
 
 def make_mlp():

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from regaug.data import standardise
-from regaug.data.synthetic import make_manifold
+from regaug.data import standardize
+from regaug.data.datasets.synthetic import make_manifold
 from regaug.models import MLP
 from regaug.training import Settings, bar, fit
 from regaug.training.bar import Bar
@@ -66,7 +66,7 @@ def test_the_bar_is_taken_away_when_the_training_fails(monkeypatch):
 
 
 def test_a_training_shows_its_validation_error(capsys):
-    split = standardise(make_manifold("line", n=30).split())
+    split = standardize(make_manifold("line", n=30).split())
     result = fit(MLP(1, hidden=(4,)), split, "erm", Settings(epochs=2), progress=True)
     expected = f"epoch 2/2  rmse {result.history[-1].validation:.4g}"
     captured = capsys.readouterr()

@@ -150,7 +150,7 @@ def test_other_programs_find_the_tensors_by_their_names(tmp_path):
 
 
 def trained():
-    """A net with running statistics, and its optimiser, after two steps."""
+    """A net with running statistics, and its optimizer, after two steps."""
     generator = _random.make_generator(0)
     with _random.seeded(0):
         net = nn.Sequential(nn.Linear(3, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 1))

@@ -12,10 +12,10 @@ import torch.nn.functional as F  # noqa: N812
 from torch import nn
 
 from regaug import _random, methods
-from regaug.data import standardise
+from regaug.data import standardize
 from regaug.data.base import Info, Part, Split
+from regaug.data.datasets.series import SeriesData
 from regaug.data.lazy import Lazy
-from regaug.data.series import SeriesData
 from regaug.exceptions import ArgumentError, ArgumentTypeError, PlaceError, UnknownNameError
 from regaug.models import MLP, LSTNet
 from regaug.training import Settings, fit, scoring
@@ -157,12 +157,12 @@ def check_against_slow(make_model, split, name, settings, **slow):
 )
 def test_fit_is_a_plain_training(name, options, slow):
     settings = Settings(epochs=6, batch_size=16, learning_rate=0.02, seed=3, **options)
-    check_against_slow(make_net, standardise(make_split()), name, settings, **slow)
+    check_against_slow(make_net, standardize(make_split()), name, settings, **slow)
 
 
 def test_clipping_is_by_the_norm_of_the_whole_gradient():
     # The library's way adds 1e-6 to the norm, hence the large clip and the rough comparison.
-    split, settings = standardise(make_split()), Settings(epochs=3, learning_rate=0.02, clip=0.5)
+    split, settings = standardize(make_split()), Settings(epochs=3, learning_rate=0.02, clip=0.5)
     result = fit(make_net(), split, "erm", settings, precision="64")
     expected = slow_fit(make_net(), split, "erm", settings)[result.best_epoch - 1][0]
     plain = fit(make_net(), split, "erm", replace(settings, clip=None), precision="64")
@@ -179,14 +179,14 @@ def test_any_model_takes_the_name_of_a_layer():
             return nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 1))
 
     settings = Settings(epochs=4, batch_size=16, method={"place": "0"})
-    split = standardise(make_split())
+    split = standardize(make_split())
     check_against_slow(make_model, split, "foma-rho", settings, run=after_first_module)
 
 
 @pytest.mark.parametrize("name", ["foma-rho", "c-mixup", "noise"])
 def test_after_the_end_of_anneal_batches_are_untouched(name):
     settings = Settings(epochs=6, batch_size=16, learning_rate=0.02, method={"anneal": 0.5})
-    split = standardise(make_split())
+    split = standardize(make_split())
     check_against_slow(make_net, split, name, settings, augmented=0.5)
     early = slow_fit(make_net(), split, name, settings, augmented=0.25)
     assert not np.allclose(early[-1][1], slow_fit(make_net(), split, name, settings)[-1][1])
@@ -207,7 +207,7 @@ def hand_made(metric, prediction, target):
 @pytest.mark.parametrize("metric", ["rmse", "mae", "mape", "r2", "pearson"])
 def test_errors_are_those_of_the_weights_in_the_targets_own_units(metric, scaled):
     raw = make_split()
-    split = standardise(raw) if scaled else raw
+    split = standardize(raw) if scaled else raw
     settings = Settings(epochs=8, batch_size=16, learning_rate=0.05, metric=metric)
     result = fit(make_net(), split, "erm", settings, precision="64")
     errors = {"train": [], "validation": [], "test": []}
@@ -229,7 +229,7 @@ def test_errors_are_those_of_the_weights_in_the_targets_own_units(metric, scaled
 
 
 def test_only_what_is_asked_for_is_recorded():
-    split, settings = standardise(make_split()), Settings(epochs=2)
+    split, settings = standardize(make_split()), Settings(epochs=2)
     everything = fit(make_net(), split, "erm", settings)
     for record in [("validation",), (), ("test",)]:
         result = fit(make_net(), split, "erm", settings, record=record)
@@ -251,7 +251,7 @@ def test_the_training_error_of_many_rows_is_that_of_some_of_them(monkeypatch):
 
 
 def test_the_model_and_the_result_have_the_best_epoch():
-    split = standardise(make_split(n=40, noise=1.0))
+    split = standardize(make_split(n=40, noise=1.0))
     settings = Settings(epochs=40, batch_size=8, learning_rate=0.05)
     model = make_net()
     result = fit(model, split, "erm", settings)
@@ -268,7 +268,7 @@ def test_the_model_and_the_result_have_the_best_epoch():
 
 
 def test_patience_ends_a_training_that_makes_no_progress():
-    split = standardise(make_split(n=40, noise=1.0))
+    split = standardize(make_split(n=40, noise=1.0))
     settings = Settings(epochs=40, batch_size=8, learning_rate=0.05)
     whole = fit(make_net(), split, "erm", settings)
     errors = [line.validation for line in whole.history]
@@ -297,7 +297,7 @@ def test_no_epoch_is_best_when_the_metric_is_undefined():
 
 def test_scores_know_the_worst_group_and_further_parts():
     split = make_split()
-    split = standardise(replace(split, more={"elsewhere": split.test}))
+    split = standardize(replace(split, more={"elsewhere": split.test}))
     result = fit(make_net(), split, "erm", Settings(epochs=2))
     test, target = result.scores["test"], make_split().test
     assert set(test.groups) == {"north", "south", "east"}
@@ -354,7 +354,7 @@ def test_what_dropout_draws_depends_on_seed_and_epoch():
 @pytest.mark.parametrize("name", ["erm", "foma-rho", "c-mixup", "ada", "cems", "manifold-mixup"])
 @pytest.mark.parametrize("targets", [1, 2])
 def test_fewer_rows_than_a_batch_are_one_batch(name, targets):
-    split = standardise(make_split(n=25, targets=targets))  # 15 of them for training
+    split = standardize(make_split(n=25, targets=targets))  # 15 of them for training
     models = [make_net(targets) for _ in range(2)]
     results = [
         fit(model, split, name, Settings(epochs=2, batch_size=size))
@@ -368,7 +368,7 @@ def test_fewer_rows_than_a_batch_are_one_batch(name, targets):
 def test_a_single_training_row_is_enough_unless_the_method_needs_more():
     split = make_split(n=5)
     one = Part(x=split.train.x[:1], y=split.train.y[:1], rows=split.train.rows[:1])
-    split, settings = standardise(replace(split, train=one)), Settings(epochs=2, batch_size=4)
+    split, settings = standardize(replace(split, train=one)), Settings(epochs=2, batch_size=4)
     for name in methods.names():
         if name in ("ada", "cems"):
             with pytest.raises(ArgumentError, match="training rows|at least 3 rows"):
@@ -391,7 +391,7 @@ class Stored(Lazy):
 
 @pytest.mark.parametrize("name", ["foma-rho", "cems"])
 def test_inputs_that_are_read_when_asked_for_make_no_difference(name):
-    split = standardise(make_split())
+    split = standardize(make_split())
     parts = {
         part: replace(getattr(split, part), x=Stored(getattr(split, part).x))
         for part in ("train", "validation", "test")
@@ -418,7 +418,7 @@ class Shifting(Stored):
 
 
 def test_training_inputs_are_told_the_epoch_in_workers_too():
-    split, settings = standardise(make_split()), Settings(epochs=3, batch_size=16)
+    split, settings = standardize(make_split()), Settings(epochs=3, batch_size=16)
     losses = []
     for kind, workers in ((Shifting, 0), (Shifting, 2), (Stored, 0)):
         changed = replace(split, train=replace(split.train, x=kind(split.train.x)))
@@ -442,7 +442,7 @@ def test_workers_make_no_difference_not_even_to_dropout():
 def test_bfloat16_trains_weights_that_stay_in_float32():
     settings = Settings(epochs=20, batch_size=16, learning_rate=0.03)
     half, single = (
-        fit(make_net(), standardise(make_split()), "foma-rho", settings, precision=precision)
+        fit(make_net(), standardize(make_split()), "foma-rho", settings, precision=precision)
         for precision in ("bf16", "32")
     )
     assert half.history[-1].train < 0.8 * half.history[0].train
@@ -452,7 +452,7 @@ def test_bfloat16_trains_weights_that_stay_in_float32():
 
 
 def test_half_precision_on_a_cpu_warns_and_takes_bfloat16():
-    split, settings = standardise(make_split()), Settings(epochs=2)
+    split, settings = standardize(make_split()), Settings(epochs=2)
     with pytest.warns(UserWarning, match="not supported on CPU.*bf16"):
         result = fit(make_net(), split, "erm", settings, device="cpu", precision="16")
     expected = fit(make_net(), split, "erm", settings, device="cpu", precision="bf16")
@@ -462,7 +462,7 @@ def test_half_precision_on_a_cpu_warns_and_takes_bfloat16():
 def test_frozen_weights_stay_as_they_are():
     model = make_net()
     model.block_1.requires_grad_(False)
-    fit(model, standardise(make_split()), "erm", Settings(epochs=2, weight_decay=0.1, clip=1.0))
+    fit(model, standardize(make_split()), "erm", Settings(epochs=2, weight_decay=0.1, clip=1.0))
     now, before = model.state_dict(), make_net().state_dict()
     assert [name for name in now if torch.equal(now[name], before[name])] == [
         "block_1.linear.weight",
@@ -472,7 +472,7 @@ def test_frozen_weights_stay_as_they_are():
 
 def test_a_result_says_what_made_it_in_plain_values():
     settings = Settings(epochs=2, method={"rho": 0.8})
-    result = fit(make_net(), standardise(make_split()), "foma-rho", settings)
+    result = fit(make_net(), standardize(make_split()), "foma-rho", settings)
     values = json.loads(json.dumps(result.to_dict()))
     assert values["settings"]["method"]["rho"] == 0.8
     assert values["settings"]["method"]["sampler"] == "nearest"  # completed by the defaults
@@ -494,7 +494,7 @@ class Flat(nn.Module):
 
 
 def test_what_cannot_be_trained_is_refused_with_the_way_out():
-    split = standardise(make_split())
+    split = standardize(make_split())
     with pytest.raises(ArgumentError, match=r"`model` must put out .* \(32, 1\), got \(32,\)"):
         fit(Flat(), split)
     with pytest.raises(ArgumentTypeError, match=r"`data` must be a split, got Part\. Split it"):

@@ -18,10 +18,10 @@ import torch
 from torch import nn
 
 from regaug import _random
-from regaug.data import standardise
+from regaug.data import standardize
 from regaug.data.base import Info
-from regaug.data.series import SeriesData
-from regaug.data.synthetic import make_manifold
+from regaug.data.datasets.series import SeriesData
+from regaug.data.datasets.synthetic import make_manifold
 from regaug.exceptions import CheckpointError
 from regaug.models import MLP, LSTNet
 from regaug.training import Settings, fit, loop
@@ -34,7 +34,7 @@ class StoppedError(Exception):
 
 
 def make_table(n=200, seed=0):
-    return standardise(make_manifold("paraboloid", n=n, noise=0.3).split(seed=seed))
+    return standardize(make_manifold("paraboloid", n=n, noise=0.3).split(seed=seed))
 
 
 def make_series():

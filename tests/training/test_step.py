@@ -1,4 +1,4 @@
-"""The parts of a step: the augmented loss, the optimiser, the rate, and words for divergence."""
+"""The parts of a step: the augmented loss, the optimizer, the rate, and words for divergence."""
 
 import math
 
@@ -151,7 +151,7 @@ def test_an_unknown_layer_is_refused_before_training():
 @pytest.mark.parametrize(
     ("name", "kind"), [("adam", torch.optim.Adam), ("adamw", torch.optim.AdamW)]
 )
-def test_the_optimiser_is_the_one_that_was_asked_for(name, kind):
+def test_the_optimizer_is_the_one_that_was_asked_for(name, kind):
     model = make_net()
     settings = Settings(optimizer=name, learning_rate=0.5, weight_decay=0.25)
     optimizer = make_optimizer(model, settings, fused=False)
@@ -183,7 +183,7 @@ def test_divergence_is_explained_with_the_batch_and_the_way_out():
         "The loss became nan in epoch 3, step 2 of 5. The batch: 2 rows, inputs from 1 to 3, mean "
         "2, standard deviation 1, targets from 0 to 0, mean 0, standard deviation 0; the largest "
         "weight of the model is 700. Lower `learning_rate` (it is 0.5), set `clip` to bound the "
-        "gradient, or standardise the data."
+        "gradient, or standardize the data."
     )
     x = torch.tensor([[1.0, math.nan], [3.0, math.inf]])
     assert explain_divergence(model, place, math.nan, x, y, settings) == (

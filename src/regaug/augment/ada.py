@@ -1,4 +1,4 @@
-"""ADA: move the rows of a batch towards the means of their clusters, or away from them."""
+"""ADA: move the rows of a batch toward the means of their clusters, or away from them."""
 
 import math
 import warnings
@@ -48,8 +48,8 @@ class ADA(Augmentation[ADAParams]):
     :math:`\beta_1, \dots, \beta_h, 1 / \beta_1, \dots, 1 / \beta_h`, each as likely as the others;
     one draw per batch.
 
-    Clusters are found in standardised columns (mean and standard deviation of the training rows;
-    a constant column is only centred), so that no column dominates the distances. A row belongs
+    Clusters are found in standardized columns (mean and standard deviation of the training rows;
+    a constant column is only centered), so that no column dominates the distances. A row belongs
     to the nearest centroid. At a layer the clusters are still those of the model's inputs, which
     must be its first positional argument.
 
@@ -65,7 +65,7 @@ class ADA(Augmentation[ADAParams]):
             that of k-means too.
 
     Attributes:
-        centroids: Centroids in standardised columns, ``(clusters, columns)``; empty before
+        centroids: Centroids in standardized columns, ``(clusters, columns)``; empty before
             :meth:`fit`.
         mean: Mean of each joint training column.
         std: Standard deviation of each joint training column, 1 for a constant one.

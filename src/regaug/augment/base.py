@@ -13,7 +13,7 @@ from regaug._checks import check_batch, check_range
 from regaug.exceptions import ArgumentError
 
 if TYPE_CHECKING:
-    from regaug.augment.latent import Tap
+    from regaug.augment.layer import Tap
 
 Params = TypeVar("Params")
 
@@ -184,7 +184,7 @@ class Augmentation(nn.Module, Generic[Params]):
             ...     loss = F.mse_loss(net(x), tap.targets(y))
             >>> loss.backward()
         """
-        from regaug.augment.latent import Tap
+        from regaug.augment.layer import Tap
 
         return Tap(self, model, place)
 

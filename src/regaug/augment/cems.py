@@ -1,4 +1,4 @@
-"""CEMS: draw new samples from curved sheets fitted to the neighbourhoods of a batch's rows."""
+"""CEMS: draw new samples from curved sheets fitted to the neighborhoods of a batch's rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from regaug._checks import check_choice, check_finite, check_integer, check_range
 from regaug.augment.base import Augmentation
 from regaug.augment.joint import as_rows, joint_dimension, joint_rows, version
-from regaug.augment.latent import INPUT, Tap
+from regaug.augment.layer import INPUT, Tap
 from regaug.dimension import TREE_COLUMNS, TREE_POINTS
 from regaug.exceptions import ArgumentError, NotFittedError, PlaceError, TooFewPointsError
 from regaug.functional.curvature import SMALLEST_RIDGE, cems, tangent_planes
@@ -37,25 +37,25 @@ class CEMS(Augmentation[CEMSParams]):
     r"""Curvature-Enhanced Manifold Sampling (Kaufman and Azencot, ICML 2025).
 
     Around every joint row :math:`[x_i, y_i]` the data are taken for a sheet of dimension d, the
-    graph of a quadratic function f over the tangent plane of the row's neighbourhood. The new row
+    graph of a quadratic function f over the tangent plane of the row's neighborhood. The new row
     is :math:`[x_i, y_i] + B\,[\eta;\, f(\eta)]` with :math:`\eta \sim N(0, \sigma^2 I_d)`, one
     draw per row; see :func:`regaug.functional.curvature.cems`. At a layer the gradient takes the
     step for a constant.
 
     Args:
         sigma: Standard deviation of the step in every tangent direction, at least 0, in the units
-            of the joint rows: standardise the columns first. Keep it below the radius of a
-            neighbourhood; beyond that the quadratic function is extrapolated.
+            of the joint rows: standardize the columns first. Keep it below the radius of a
+            neighborhood; beyond that the quadratic function is extrapolated.
         d: Dimension of the sheet: an int (clamped to the batch), ``"two_nn"`` for the intrinsic
             dimension of each batch, or ``"two_nn_data"`` for that of the training set, which
             :meth:`fit` estimates. A batch in which the dimension cannot be estimated (fewer than
             three different rows) is left as it is.
-        neighbors: ``"batch"``: the batch is the neighbourhood of all its rows. This is right for
+        neighbors: ``"batch"``: the batch is the neighborhood of all its rows. This is right for
             batches whose rows lie together; rows with near targets need not, where a target has
             several inputs. An int: every row has this many nearest training rows (by joint
             Euclidean distance, itself included if it is one), which :meth:`fit` stores; this is
             for inputs, not for layers. Much more than d (d + 3) / 2 of them average out noise.
-        ridge: Strength of the ridge in the fit of f, relative to the size of the neighbourhood; at
+        ridge: Strength of the ridge in the fit of f, relative to the size of the neighborhood; at
             least 1e-9. More makes f flatter and steadier on noisy data.
         p: Probability that a batch is touched.
         append: Return the originals followed by the new samples.
@@ -108,7 +108,7 @@ class CEMS(Augmentation[CEMSParams]):
 
     @property
     def learns(self) -> bool:
-        """Whether :meth:`fit` learns anything: neighbours or the dimension."""
+        """Whether :meth:`fit` learns anything: neighbors or the dimension."""
         return self.d == "two_nn_data" or self.neighbors != "batch"
 
     def fit(self, x: Tensor, y: Tensor) -> Self:
@@ -190,7 +190,7 @@ class CEMS(Augmentation[CEMSParams]):
         places = [place] if isinstance(place, str) else list(place)
         if self.neighbors != "batch" and places != [INPUT]:
             raise PlaceError(
-                f"CEMS(neighbors={self.neighbors}) knows neighbours among the training rows, not "
+                f"CEMS(neighbors={self.neighbors}) knows neighbors among the training rows, not "
                 f"among the outputs of {', '.join(map(repr, places))}. Use neighbors='batch' there."
             )
         return super().at(model, place)
@@ -289,7 +289,7 @@ class _Known:
     Attributes:
         of: Which rows, and which dimension.
         places: Place of each by its bytes.
-        nearest: Places of its neighbours, ``(n, q)``.
+        nearest: Places of its neighbors, ``(n, q)``.
         tangents: Its tangent plane, ``(n, d, columns)``.
     """
 

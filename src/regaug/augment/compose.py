@@ -13,7 +13,7 @@ from regaug.exceptions import ArgumentTypeError
 
 
 class Identity(Augmentation[None]):
-    """Return the batch as it is: plain training, the baseline called erm.
+    """Return the batch as it is: plain training, the reference called erm.
 
     It takes the options of every augmentation so that it can stand in for any; no new samples are
     made, so ``append`` adds none.

@@ -1,4 +1,4 @@
-"""Mixup and C-Mixup: move samples towards other samples."""
+"""Mixup and C-Mixup: move samples toward other samples."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -8,8 +8,8 @@ import typer
 
 from regaug.cli.tables import AsJSON, Drop, Group, Source, Target, Time, open_data
 from regaug.cli.writing import write_table
-from regaug.data.table import Table
-from regaug.generation import generate
+from regaug.data.tabular.generation import generate
+from regaug.data.tabular.table import Table
 
 
 def augment(

@@ -13,14 +13,14 @@ from typing import Annotated, Any
 import typer
 
 from regaug.cli.live import Live, say_time
+from regaug.cli.options import ExecutorName, Jobs, Out, RayAddress
 from regaug.cli.tables import AsJSON, Drop, Group, Target, Time, open_data
-from regaug.cli.working import ExecutorName, Jobs, Out, RayAddress
 from regaug.data.base import Data
 from regaug.exceptions import RegaugError
 from regaug.report import describe, read_facts, write_facts, write_report
+from regaug.runs.store import Store
 from regaug.studies.auto import fit_recommended
 from regaug.studies.compare import Plan, estimate_seconds, make_plan, run_plan
-from regaug.studies.store import Store
 from regaug.studies.study import Study
 
 Sources = Annotated[

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from regaug.data import named
+from regaug.data.datasets import named
 from regaug.exceptions import DataNotFoundError, RegaugError
 
 app = typer.Typer(no_args_is_help=True, help="List and fetch the named data sets.")
@@ -47,7 +47,7 @@ def fetch(names: Names, as_json: AsJSON = False) -> None:
     Example: regaug data fetch airfoil no2
     """
     for name in names:
-        named.info(name)  # a misspelt name is told before anything is fetched
+        named.info(name)  # a misspelled name is told before anything is fetched
     rows = [_fetch_one(name, as_json) for name in dict.fromkeys(names)]
     if as_json:
         _print_json(rows)
@@ -82,7 +82,7 @@ def _describe(name: str) -> dict[str, Any]:
         "here": named.is_here(name),
         "path": None if place is None else str(place),
         "get": named.how(name),
-        "licence": named.info(name).licence,
+        "license": named.info(name).license,
     }
 
 

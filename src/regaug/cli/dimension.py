@@ -13,9 +13,9 @@ from regaug._registry import lookup
 from regaug.cli.tables import AsJSON, Drop, Group, Source, Target, Time, is_name, open_data
 from regaug.cli.writing import write_whole
 from regaug.data.base import Data
-from regaug.data.encoding import Encoder
-from regaug.data.scaling import Scaler, standardise
-from regaug.data.sources import read_frame
+from regaug.data.scaling import Scaler, standardize
+from regaug.data.tabular.encoding import Encoder
+from regaug.data.tabular.sources import read_frame
 from regaug.dimension import TwoNN, linear_dimension, two_nn
 
 SHARES = (0.9, 0.95, 0.99)
@@ -33,9 +33,9 @@ def dimension(
 ) -> None:
     """Estimate the intrinsic dimension of a table, inputs and target (if named) together.
 
-    TwoNN looks at how far each row's two nearest neighbours are; the linear dimension counts the
+    TwoNN looks at how far each row's two nearest neighbors are; the linear dimension counts the
     leading directions that hold at most 90, 95 and 99 % of the sum of singular values, as FOMA's
-    rho does. Columns are standardised; with a target, the training rows of the first split are
+    rho does. Columns are standardized; with a target, the training rows of the first split are
     used, without one all rows.
 
     Example: regaug dimension houses.csv --target price --plot dimension.svg
@@ -72,7 +72,7 @@ def dimension(
 
 
 def _joint_rows(data: Data) -> Tensor:
-    split = standardise(data.split(seed=0))
+    split = standardize(data.split(seed=0))
     return torch.cat([torch.as_tensor(split.train.x[:]).flatten(1), split.train.y], dim=1)
 
 
@@ -94,7 +94,7 @@ def _save_plot(found: TwoNN, path: Path) -> None:
     reach = float(found.log_mu.max())
     label = f"slope {found.dimension:.2f}"
     axes.plot([0, reach], [0, found.dimension * reach], label=label)
-    axes.set_xlabel("log(r2 / r1): distance to the second and the first neighbour")
+    axes.set_xlabel("log(r2 / r1): distance to the second and the first neighbor")
     axes.set_ylabel("-log(1 - F)")
     axes.set_title("TwoNN: the slope is the dimension")
     axes.legend()

@@ -8,8 +8,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from regaug.metrics import is_better
+from regaug.runs.worker import Outcome
 from regaug.studies.compare import Plan
-from regaug.studies.work import Outcome
 
 # Seconds between two lines where there is no terminal.
 _PAUSE = 15.0

@@ -29,8 +29,8 @@ class Commands(TyperGroup):
             return super().invoke(ctx)
         except RegaugError as error:
             typer.echo(f"Error: {error}", err=True)
-            is_misspelt = isinstance(error, UnknownNameError)
-            raise typer.Exit(WRONG_USAGE if is_misspelt else FAILED) from error
+            is_misspelled = isinstance(error, UnknownNameError)
+            raise typer.Exit(WRONG_USAGE if is_misspelled else FAILED) from error
 
 
 app = typer.Typer(

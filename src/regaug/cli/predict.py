@@ -8,7 +8,7 @@ import typer
 
 from regaug.cli.tables import AsJSON
 from regaug.cli.writing import write_table
-from regaug.data.sources import read_frame
+from regaug.data.tabular.sources import read_frame
 from regaug.ensemble import Ensemble
 
 DELIMITERS = {".csv": ",;\t", ".tsv": "\t", ".tab": "\t"}  # as in reading, the first that fits

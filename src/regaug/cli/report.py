@@ -10,7 +10,7 @@ from regaug.cli.tables import AsJSON
 from regaug.exceptions import StoreError
 from regaug.report import read_facts, write_report
 from regaug.report.plots import draw_plots, save_plots
-from regaug.studies.store import STUDY
+from regaug.runs.store import STUDY
 from regaug.studies.study import Study
 
 Folder = Annotated[

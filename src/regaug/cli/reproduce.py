@@ -10,10 +10,10 @@ import typer
 
 from regaug._registry import lookup
 from regaug.cli.live import say_time
+from regaug.cli.options import ExecutorName, Jobs, Out, RayAddress
 from regaug.cli.tables import AsJSON
-from regaug.cli.working import ExecutorName, Jobs, Out, RayAddress
 from regaug.cli.writing import write_whole
-from regaug.studies.work import Outcome
+from regaug.runs.worker import Outcome
 
 TIME, SETTINGS = "time", "settings"
 # The paper's own numbers.

@@ -1,9 +1,9 @@
 """Data: the user's own tables, and data sets by name."""
 
 from regaug.data.base import Data, Info, Part, Split
-from regaug.data.named import NAMES, fetch, info, load, where
-from regaug.data.scaling import Scaler, standardise
-from regaug.data.table import read_table
+from regaug.data.datasets.named import NAMES, fetch, info, load, where
+from regaug.data.scaling import Scaler, standardize
+from regaug.data.tabular.table import read_table
 
 __all__ = [
     "NAMES",
@@ -16,6 +16,6 @@ __all__ = [
     "info",
     "load",
     "read_table",
-    "standardise",
+    "standardize",
     "where",
 ]

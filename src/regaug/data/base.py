@@ -27,7 +27,7 @@ class Info:
         metric: ``"rmse"`` or ``"pearson"``: what the paper reports.
         split: How it is split, in a sentence.
         groups: What a group is, where whole groups are held out; None otherwise.
-        licence: Licence of the data, or that none is stated.
+        license: License of the data, or that none is stated.
         citation: Whom to cite.
         origin: Where it comes from.
     """
@@ -37,7 +37,7 @@ class Info:
     metric: str
     split: str
     groups: str | None = None
-    licence: str = "not stated"
+    license: str = "not stated"
     citation: str = ""
     origin: str = ""
 

@@ -19,7 +19,7 @@ class Lazy:
 
     Inputs that differ from epoch to epoch have a method ``set_epoch(epoch)``; ``training.fit``
     calls it for the training inputs. The workers of a loader hold copies, so what it sets must be
-    in shared memory: see :class:`regaug.data.video.RandomClips`.
+    in shared memory: see :class:`regaug.data.datasets.video.RandomClips`.
 
     Args:
         n: Number of samples.

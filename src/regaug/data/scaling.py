@@ -94,7 +94,7 @@ class Scaler:
 
 
 @dataclass(frozen=True, eq=False)
-class StandardisedSplit(Split):
+class StandardizedSplit(Split):
     """A split in a scale of its own, with the way back.
 
     Attributes:
@@ -113,11 +113,11 @@ class StandardisedSplit(Split):
         return values.exp() if self.log else values
 
 
-def standardise(split: Split, *, log: bool = False) -> StandardisedSplit:
+def standardize(split: Split, *, log: bool = False) -> StandardizedSplit:
     """Give inputs and targets mean 0 and standard deviation 1 over the training part.
 
     Inputs that are read when they are asked for (images, windows of a series) are left to the data
-    set, which scales them as it reads; then only the targets are standardised. A split that has a
+    set, which scales them as it reads; then only the targets are standardized. A split that has a
     scale already, as those of series do, is returned as it is.
 
     Args:
@@ -126,12 +126,12 @@ def standardise(split: Split, *, log: bool = False) -> StandardisedSplit:
             spread over several powers of ten.
 
     Example:
-        >>> from regaug.data.synthetic import make_manifold
-        >>> split = standardise(make_manifold("sine").split())
+        >>> from regaug.data.datasets.synthetic import make_manifold
+        >>> split = standardize(make_manifold("sine").split())
         >>> bool(split.train.y.mean().abs() < 1e-6)
         True
     """
-    if isinstance(split, StandardisedSplit):
+    if isinstance(split, StandardizedSplit):
         return split
     parts = (split.train, split.validation, split.test, *split.more.values())
     if log and any(bool((part.y <= 0).any()) for part in parts):
@@ -147,7 +147,7 @@ def standardise(split: Split, *, log: bool = False) -> StandardisedSplit:
             new["x"] = x_scaler.transform(part.x)
         return replace(part, **new)
 
-    return StandardisedSplit(
+    return StandardizedSplit(
         scaled(split.train),
         scaled(split.validation),
         scaled(split.test),
@@ -161,7 +161,7 @@ def standardise(split: Split, *, log: bool = False) -> StandardisedSplit:
 def min_max(x: NDArray[Any]) -> Values:
     """Scale every column to [0, 1] over all rows, as the paper's scripts do.
 
-    Test rows take part in it, so this is for comparing with the paper only; :func:`standardise`
+    Test rows take part in it, so this is for comparing with the paper only; :func:`standardize`
     looks at training rows alone. A constant column becomes 0.
 
     Args:

@@ -11,12 +11,12 @@ import torch
 from torch import Tensor
 
 from regaug import methods
-from regaug.data.encoding import Encoder
 from regaug.data.scaling import Scaler
+from regaug.data.tabular.encoding import Encoder
 from regaug.ensemble.intervals import Calibration
 from regaug.ensemble.members import Members
 from regaug.ensemble.model import Ensemble
-from regaug.ensemble.preparing import Preparation
+from regaug.ensemble.preparation import Preparation
 from regaug.exceptions import CheckpointError, DataError, RegaugError
 from regaug.metrics import Scores
 from regaug.training.settings import Settings

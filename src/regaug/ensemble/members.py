@@ -40,7 +40,7 @@ class Members:
         Computed in float64, so that a row's prediction does not depend on the rows beside it.
 
         Args:
-            x: Standardised inputs ``(n, d)``.
+            x: Standardized inputs ``(n, d)``.
         """
         layout, layers = self._layers
         size = max(1, _BLOCK // (layout.widest * len(self)))

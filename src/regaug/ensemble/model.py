@@ -7,10 +7,10 @@ from typing import Any
 
 from torch import Tensor
 
-from regaug.data.sources import read_frame
+from regaug.data.tabular.sources import read_frame
 from regaug.ensemble.intervals import Calibration
 from regaug.ensemble.members import Members, mean_and_spread
-from regaug.ensemble.preparing import Preparation
+from regaug.ensemble.preparation import Preparation
 from regaug.exceptions import ArgumentError
 from regaug.metrics import Scores
 from regaug.training.settings import Settings
@@ -135,7 +135,8 @@ class Ensemble:
         Args:
             source: For a model of a table: a path or a frame with the same columns; their order
                 does not matter, further columns are ignored, missing values and categories that
-                training did not know are dealt with as :class:`regaug.data.encoding.Encoder` says.
+                training did not know are dealt with as
+                :class:`~regaug.data.tabular.encoding.Encoder` says.
                 For a model of arrays: ``(n, d)``, NaN where a value is missing.
             interval: Share of new rows whose target is to lie in their interval, such as 0.9; in
                 (0, 1). With several targets it holds for each by itself. It holds if the new rows
@@ -153,9 +154,9 @@ class Ensemble:
                 "`interval` must be None for a model that was trained on all its rows, got "
                 f"{interval!r}. Fit one that has intervals: regaug.fit(data)."
             )
-        centre, own_spread = mean_and_spread(values)
+        center, own_spread = mean_and_spread(values)
         half = self.calibration.half_width(own_spread, interval)
-        low, high = (self.members.restore(end) for end in (centre - half, centre + half))
+        low, high = (self.members.restore(end) for end in (center - half, center + half))
         return Prediction(self.targets, mean, spread, low, high)
 
     def save(self, folder: str | Path) -> None:

@@ -11,8 +11,8 @@ from regaug._checks import check_integer, check_range
 from regaug.data.arrays import ArrayData
 from regaug.data.base import Data, Rows
 from regaug.data.splits import ThreeParts, group_split, random_split, time_split
-from regaug.data.table import Table
-from regaug.data.values import read_dates, read_levels, read_numbers
+from regaug.data.tabular.table import Table
+from regaug.data.tabular.values import read_dates, read_levels, read_numbers
 from regaug.exceptions import ArgumentError, ArgumentTypeError
 
 Kind = Literal["random", "group", "time"]
@@ -141,7 +141,7 @@ def deal(
         hands: How many folds to return.
         seed: Which of the ways to deal.
         folds: How many there are, each about as large.
-        in_order: Make each fold of neighbouring units, instead of random ones.
+        in_order: Make each fold of neighboring units, instead of random ones.
     """
     found: list[Rows] = []
     while len(found) < hands:

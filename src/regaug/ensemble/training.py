@@ -20,7 +20,7 @@ class Trained:
     Attributes:
         members: The nets.
         numbers: Which of the splits each of them was trained on: one that diverged before it had
-            learnt anything is left out.
+            learned anything is left out.
         results: The trainings of the nets.
         settings: What they share, the method's own settings completed by its defaults.
     """
@@ -44,7 +44,7 @@ def train_members(
     """Train a net on every split, each with a seed of its own.
 
     Args:
-        splits: Tables, standardised.
+        splits: Tables, standardized.
         method: One of ``regaug.methods.names()``.
         settings: Settings of every member; the seeds are derived from theirs.
         hidden: Widths of the hidden layers.

@@ -11,7 +11,7 @@ from regaug.functional.precision import cast, working_dtype
 
 
 def ada(x: Tensor, y: Tensor, *, clusters: Tensor, gamma: float | Tensor) -> tuple[Tensor, Tensor]:
-    r"""Move the rows of every cluster towards their mean or away from it.
+    r"""Move the rows of every cluster toward their mean or away from it.
 
     With :math:`P` the orthogonal projection on the one-hot columns of the clusters,
     :math:`s = \sqrt\gamma - 1` and :math:`\mu` the mean of the batch, Anchor Data Augmentation is

@@ -1,7 +1,7 @@
-r"""CEMS: new samples on a curved sheet fitted to a neighbourhood (Kaufman and Azencot, ICML 2025).
+r"""CEMS: new samples on a curved sheet fitted to a neighborhood (Kaufman and Azencot, ICML 2025).
 
 Near a point the sheet is ``v = g u + u^T H u / 2``, with tangent coordinates ``u`` and normal ones
-``v``. What ridge regression predicts is a weighted sum of the neighbours' own ``v_j``, so ``g`` and
+``v``. What ridge regression predicts is a weighted sum of the neighbors' own ``v_j``, so ``g`` and
 ``H`` are never formed: one linear system per point gives the weights for the wanted ``u``.
 """
 
@@ -35,30 +35,30 @@ def cems(
 ) -> tuple[Tensor, Tensor]:
     r"""Move every joint row ``[x, y]`` by ``eta`` along a curved sheet through it.
 
-    The first ``d`` principal directions of a point's neighbourhood span the tangent plane. With
-    :math:`(u_j, v_j)` the tangent and normal parts of the neighbours *as seen from the point*,
+    The first ``d`` principal directions of a point's neighborhood span the tangent plane. With
+    :math:`(u_j, v_j)` the tangent and normal parts of the neighbors *as seen from the point*,
     :math:`v = f(u) = g u + \tfrac{1}{2} u^T H u` is fitted by ridge regression, and the new row is
     the point :math:`+\ B\,[\eta;\, f(\eta)]`: ``eta`` = 0 is the identity. With
-    :math:`s^2` the mean of :math:`|u_j|^2` over the :math:`q` neighbours and :math:`h_{ab}` the
-    factor of :math:`u_a u_b, a \le b`, the fit minimises
+    :math:`s^2` the mean of :math:`|u_j|^2` over the :math:`q` neighbors and :math:`h_{ab}` the
+    factor of :math:`u_a u_b, a \le b`, the fit minimizes
 
     .. math:: \tfrac{1}{q} \textstyle\sum_j |v_j - f(u_j)|^2
               + \mathrm{ridge}\,(s^2 |g|^2 + s^4 \sum_{a \le b} |h_{ab}|^2).
 
     The step is a constant to the gradient, which reaches ``x`` and ``y`` through the point alone
     (the Jacobian is the identity): the derivative of the directions is not finite when
-    neighbours coincide or singular values are equal.
+    neighbors coincide or singular values are equal.
 
     Args:
         x: Inputs of shape ``(..., n, d_x)``.
         y: Targets of shape ``(..., n, m)``.
         eta: Tangent coordinates of the new rows, in the units of the data, ``(..., n, d)``. The
             largest entry of each direction counts as positive; coordinates in directions in which
-            the neighbourhood has no extent are ignored.
-        ridge: Strength of the ridge relative to the size of the neighbourhood, at least 1e-9.
+            the neighborhood has no extent are ignored.
+        ridge: Strength of the ridge relative to the size of the neighborhood, at least 1e-9.
         neighborhoods: Joint rows around every point, ``(..., n, q, d_x + m)``; None takes the
             batch itself for all points (one tangent plane, a fit of its own for each point).
-        tangents: What :func:`tangent_planes` gives for the neighbourhoods and at least ``d``, if it
+        tangents: What :func:`tangent_planes` gives for the neighborhoods and at least ``d``, if it
             is known already; finding them takes most of the time.
         order: 2 for the curved sheet, 1 without ``H`` (a plane through the point).
 
@@ -81,7 +81,7 @@ def cems(
         points, steps = torch.cat([x.double(), y.double()], dim=-1), eta.double()
         if neighborhoods is None:
             offsets = _offsets(points, points, steps, ridge, order)
-        else:  # every point is a batch of one that has its own neighbourhood
+        else:  # every point is a batch of one that has its own neighborhood
             points, steps = points.unsqueeze(-2), steps.unsqueeze(-2)
             rows = neighborhoods.double()
             offsets = _offsets(points, rows, steps, ridge, order, tangents).squeeze(-2)
@@ -90,7 +90,7 @@ def cems(
 
 
 def tangent_planes(neighborhoods: Tensor, d: int) -> Tensor:
-    """Return the ``d`` principal directions of neighbourhoods, those there are, as rows.
+    """Return the ``d`` principal directions of neighborhoods, those there are, as rows.
 
     Args:
         neighborhoods: Joint rows ``(..., q, r)``.
@@ -98,7 +98,7 @@ def tangent_planes(neighborhoods: Tensor, d: int) -> Tensor:
 
     Returns:
         ``(..., d, r)`` in float64, orthonormal, the largest entry of each positive; zeros where a
-        neighbourhood has no extent.
+        neighborhood has no extent.
 
     Example:
         >>> tangent_planes(torch.tensor([[0.0, 0.0], [3.0, 4.0]]), 1)
@@ -116,7 +116,7 @@ def _offsets(
     order: int,
     tangent: Tensor | None = None,
 ) -> Tensor:
-    """Return how far ``points`` ``(..., p, r)``, which share the neighbours ``rows``, move."""
+    """Return how far ``points`` ``(..., p, r)``, which share the neighbors ``rows``, move."""
     center = _center(rows)
     points, rows = points - center, rows - center
     if tangent is None:
@@ -149,7 +149,7 @@ def _blocks(points: Tensor, eta: Tensor, shape: torch.Size) -> Iterator[tuple[Te
 
 
 def _tangent(rows: Tensor, d: int) -> Tensor:
-    """Return the ``d`` leading right singular vectors of centred rows, those there are, as rows.
+    """Return the ``d`` leading right singular vectors of centered rows, those there are, as rows.
 
     One of a direction without extent would be arbitrary, so it is zero instead.
     """
@@ -164,7 +164,7 @@ def _tangent(rows: Tensor, d: int) -> Tensor:
 
 
 def _weights(u: Tensor, eta: Tensor, ridge: float, order: int) -> Tensor:
-    """Return the weights ``(..., p, q)`` of the neighbours at ``u`` in the prediction at ``eta``.
+    """Return the weights ``(..., p, q)`` of the neighbors at ``u`` in the prediction at ``eta``.
 
     Of the two equal forms of ridge regression the one with the smaller system is solved. Its
     entries are of order one, so the ridge keeps it positive definite in float64 in any case.

@@ -15,7 +15,7 @@ from regaug.functional.precision import cast, working_dtype
 
 
 def mix(x: Tensor, y: Tensor, *, lam: float | Tensor, partners: Tensor) -> tuple[Tensor, Tensor]:
-    r"""Move rows of a batch towards other rows of it.
+    r"""Move rows of a batch toward other rows of it.
 
     Row :math:`i` becomes :math:`\lambda (x_i, y_i) + (1 - \lambda) (x_j, y_j)` with :math:`j` its
     partner.

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 
 from regaug import _random, methods
-from regaug.augment.latent import INPUT
+from regaug.augment.layer import INPUT
 from regaug.exceptions import ArgumentError, MissingExtraError, PlaceError
 from regaug.samplers import BatchSampler
 
@@ -32,7 +32,7 @@ class AugmentedNetRegressor(NeuralNetRegressor):  # type: ignore[misc]
     default goes through the rows in their order, and ``method="erm"`` is plain training with
     random batches. The training part is read once before the first epoch, for its targets.
 
-    Inputs and targets should be standardised: the settings of the methods are meant for that.
+    Inputs and targets should be standardized: the settings of the methods are meant for that.
     Every call of ``fit`` or ``partial_fit`` is one training: ``anneal`` counts its epochs. A score
     of training rows (``EpochScoring(on_train=True)``) needs ``use_caching=False``, or it compares
     predictions for new rows with the targets of the old ones.
@@ -179,7 +179,7 @@ class _Augmenting:
         total = self.epochs * len(self.sampler or ())
         self.augmentation.progress = min(self.steps / max(total, 1), 1.0)
         self.steps, self.has_run = self.steps + 1, False
-        # An optimiser may compute the loss of a batch several times, and it must be the same loss.
+        # An optimizer may compute the loss of a batch several times, and it must be the same loss.
         self.state = self.augmentation.generator.get_state()
 
     def run(self, infer: Callable[[Any], Any], x: Any, y: Tensor) -> tuple[Any, Any, Tensor]:

@@ -11,7 +11,7 @@ from regaug._checks import check_choice, check_integer
 from regaug.exceptions import ArgumentError
 
 _CHANNELS = (32, 64, 96)
-# Symbols and length of a string, as in regaug.data.pairs, which is not imported for two numbers.
+# Symbols and length of a string, as in regaug.data.datasets.pairs: no import for two numbers.
 _DRUG, _PROTEIN = (63, 100), (26, 1000)
 _DRUG_KERNELS, _PROTEIN_KERNELS = (4, 6, 8), (4, 8, 12)
 _ENCODED = 256  # values that each string becomes

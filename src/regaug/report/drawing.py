@@ -1,6 +1,6 @@
 """Drawing SVG: axes, lines, dots and text.
 
-Written by hand, because a drawing whose colours are rules of a style sheet follows the page into
+Written by hand, because a drawing whose colors are rules of a style sheet follows the page into
 dark mode and print, is small, and is the same to the byte for the same numbers.
 """
 
@@ -226,7 +226,7 @@ def drawing(height: float, body: str, alternative: str) -> str:
 
 
 def page_style() -> str:
-    """Return the rules of all plots on a page, with the page's variables as colours."""
+    """Return the rules of all plots on a page, with the page's variables as colors."""
     return Template(RULES).substitute({name: f"var(--{name})" for name in LIGHT})
 
 

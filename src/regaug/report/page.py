@@ -10,10 +10,10 @@ from typing import Any
 
 from regaug.exceptions import ArgumentError
 from regaug.report import drawing, words
-from regaug.report.facts import Facts
 from regaug.report.plots import draw_plots
 from regaug.report.plots_methods import worst_groups
 from regaug.report.recipe import command_recipe, python_recipe
+from regaug.studies.facts import Facts
 from regaug.studies.statistics import Row
 from regaug.studies.study import Study
 
@@ -26,7 +26,7 @@ def write_report(study: Study, path: str | Path, *, facts: Facts | None = None) 
     Args:
         study: What was found; see :meth:`regaug.studies.study.Study.open`.
         path: The HTML file; it is replaced if it is there, and its folder is made.
-        facts: What is known of the data; see :func:`regaug.report.facts.read_facts`. Without it
+        facts: What is known of the data; see :func:`regaug.studies.facts.read_facts`. Without it
             the page says nothing of the columns, the singular values and the dimension.
 
     Returns:
@@ -82,7 +82,7 @@ def render(study: Study, facts: Facts | None = None) -> str:
         recommended=recommended,
         python=python_recipe(study, recommended, facts),
         command=command_recipe(study, recommended, facts),
-        colours={"light": drawing.LIGHT, "dark": drawing.DARK},
+        colors={"light": drawing.LIGHT, "dark": drawing.DARK},
         style=Markup(drawing.page_style()),
         versions=_versions(study),
     )
@@ -107,17 +107,17 @@ def _tiles(study: Study) -> list[tuple[str, str, str]]:
     comparison = study.comparison
     metric = words.metric_name(comparison.metric)
     recommended = study.verdict.recommended
-    remark = "plain training" if recommended == comparison.baseline else ""
+    remark = "plain training" if recommended == comparison.reference else ""
     tiles = [("Recommended net", recommended, remark)]
     for row in comparison.rows:
-        if row.name in (comparison.baseline, recommended):
-            title = f"{metric} of {words.full_name(row, comparison.baseline)}"
+        if row.name in (comparison.reference, recommended):
+            title = f"{metric} of {words.full_name(row, comparison.reference)}"
             remark = "" if row.change is None else words.change(row.change, comparison)
             tiles.append((title, words.number(row.mean), remark))
-    naive = next((row for row in comparison.rows if row.is_naive and row.mean is not None), None)
-    if naive is not None:
-        title = f"{metric} of {words.full_name(naive, comparison.baseline)}"
-        tiles.append((title, words.number(naive.mean), words.change(naive.change, comparison)))
+    best = next((row for row in comparison.rows if row.is_baseline and row.mean is not None), None)
+    if best is not None:
+        title = f"{metric} of {words.full_name(best, comparison.reference)}"
+        tiles.append((title, words.number(best.mean), words.change(best.change, comparison)))
     return tiles
 
 
@@ -138,8 +138,8 @@ def _board_row(study: Study, row: Row) -> dict[str, Any]:
     has_interval = row.low is not None and row.high is not None
     return {
         "name": row.name,
-        "full": words.full_name(row, comparison.baseline),
-        "is_naive": row.is_naive,
+        "full": words.full_name(row, comparison.reference),
+        "is_baseline": row.is_baseline,
         "is_recommended": row.name == study.verdict.recommended,
         "is_significant": row.is_significant,
         "mean": words.number(row.mean),
@@ -176,7 +176,7 @@ def _how(study: Study, facts: Facts | None) -> list[tuple[str, str]]:
         parts = facts.rows
         rows += f"; {parts['train']:,} to train, {parts['validation']:,} to choose, "
         rows += f"{parts['test']:,} to test"
-    nets = [row for row in comparison.rows if not row.is_naive]
+    nets = [row for row in comparison.rows if not row.is_baseline]
     runs = len(nets) * study.trials * comparison.n_splits
     seconds = [float(run.result["seconds"]) for row in nets for run in study.chosen[row.name]]
     kind = "independent draws" if comparison.independent else "repeated splits of the same rows"

@@ -6,10 +6,10 @@ from pathlib import Path
 from regaug.exceptions import ArgumentError
 from regaug.report import drawing
 from regaug.report.drawing import Plot
-from regaug.report.facts import Facts
 from regaug.report.plots_data import draw_singular_values, draw_two_nn
 from regaug.report.plots_methods import draw_groups, draw_leaderboard, draw_splits
 from regaug.report.plots_runs import draw_learning, draw_predicted
+from regaug.studies.facts import Facts
 from regaug.studies.study import Study
 
 

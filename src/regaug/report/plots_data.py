@@ -4,8 +4,8 @@ import math
 
 from regaug.report import drawing
 from regaug.report.drawing import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, Axis, Plot
-from regaug.report.facts import Facts
 from regaug.report.words import number
+from regaug.studies.facts import Facts
 
 
 def draw_singular_values(facts: Facts) -> Plot | None:
@@ -31,8 +31,8 @@ def draw_singular_values(facts: Facts) -> Plot | None:
     return Plot(
         "singular-values",
         "Singular values of the data",
-        f"Of the standardised training rows, inputs and targets together ({facts.n_used:,} rows). "
-        f"{said}. Coloured are those that foma-rho would keep as they are at rho {rho}, if it "
+        f"Of the standardized training rows, inputs and targets together ({facts.n_used:,} rows). "
+        f"{said}. Colored are those that foma-rho would keep as they are at rho {rho}, if it "
         f"looked at all rows at once.{more}",
         drawing.drawing(HEIGHT, "".join(body), f"Singular values in descending order. {said}."),
     )

@@ -18,7 +18,7 @@ from regaug.studies.study import Study
 def draw_leaderboard(study: Study) -> Plot | None:
     """Draw every row's change against plain training with its interval."""
     comparison = study.comparison
-    rows = [row for row in comparison.rows if row.change is not None or _is_baseline(row, study)]
+    rows = [row for row in comparison.rows if row.change is not None or _is_reference(row, study)]
     if len(rows) < 2:
         return None
     axis = _change_axis(rows)
@@ -48,7 +48,9 @@ def draw_leaderboard(study: Study) -> Plot | None:
 
 
 def _forest_row(study: Study, row: Row, axis: Axis, y: float) -> str:
-    style = "strong" if row.name == study.verdict.recommended else "muted" if row.is_naive else ""
+    style = (
+        "strong" if row.name == study.verdict.recommended else "muted" if row.is_baseline else ""
+    )
     parts = [drawing.text(NAMES, y + 4, row.name, style=style, anchor="end")]
     if row.change is None:
         words = drawing.text(WIDTH, y + 4, "plain", style="muted small", anchor="end")
@@ -59,7 +61,7 @@ def _forest_row(study: Study, row: Row, axis: Axis, y: float) -> str:
         if row.change_high >= axis.low and row.change_low <= axis.high:
             kind = "line" if tone == "muted" else f"{tone}-line"
             parts.append(drawing.line(ends[0], y, ends[1], y, kind))
-    shape = "square" if row.is_naive else "circle"
+    shape = "square" if row.is_baseline else "circle"
     kind = "hollow" if tone == "muted" else f"{tone}-dot"
     if not axis.holds(row.change):
         shape = "right" if row.change > 0 else "left"
@@ -83,10 +85,10 @@ def _change_axis(rows: Sequence[Row]) -> Axis:
         for row in rows
     }
     far = {name: max(map(abs, own), default=0.0) for name, own in ends.items()}
-    nets = sorted(far[row.name] for row in rows if not row.is_naive and row.change is not None)
-    usual = nets[len(nets) // 2] if nets else min(far[row.name] for row in rows if row.is_naive)
-    # Of the naive rows only those widen it that are near enough to be of interest.
-    shown = [row.name for row in rows if far[row.name] <= (2.0 if row.is_naive else 6.0) * usual]
+    nets = sorted(far[row.name] for row in rows if not row.is_baseline and row.change is not None)
+    usual = nets[len(nets) // 2] if nets else min(far[row.name] for row in rows if row.is_baseline)
+    # Of the baselines only those widen it that are near enough to be of interest.
+    shown = [row.name for row in rows if far[row.name] <= (2.0 if row.is_baseline else 6.0) * usual]
     values = [0.0, *(value for name in shown for value in ends[name])]
     return Axis.around(values, NAMES + 8, WIDTH - 64, pad=0.08)
 
@@ -94,9 +96,9 @@ def _change_axis(rows: Sequence[Row]) -> Axis:
 def draw_splits(study: Study) -> Plot | None:
     """Draw the test error of every row on every split."""
     comparison = study.comparison
-    base = comparison.row(comparison.baseline)
-    errors = [(row.is_naive, e) for row in comparison.rows for e in row.errors if e is not None]
-    if all(is_naive for is_naive, _ in errors):
+    base = comparison.row(comparison.reference)
+    errors = [(row.is_baseline, e) for row in comparison.rows for e in row.errors if e is not None]
+    if all(is_baseline for is_baseline, _ in errors):
         return None
     axis = _error_axis(errors)
     bottom = TOP + ROW * len(comparison.rows)
@@ -106,7 +108,7 @@ def draw_splits(study: Study) -> Plot | None:
         body.append(drawing.line(axis(base.mean), TOP, axis(base.mean), bottom, "dash"))
     for place, row in enumerate(comparison.rows):
         y = TOP + ROW * (place + 0.5)
-        style = "muted" if row.is_naive else ""
+        style = "muted" if row.is_baseline else ""
         body.append(drawing.text(NAMES, y + 4, row.name, style=style, anchor="end"))
         body += [
             _split_mark(split, error, other, axis, y, study)
@@ -131,8 +133,8 @@ def draw_splits(study: Study) -> Plot | None:
 
 
 def _error_axis(errors: Sequence[tuple[bool, float]]) -> Axis:
-    """Return the axis of errors, each with whether it is of a naive row: that of most nets."""
-    nets = [error for is_naive, error in errors if not is_naive]
+    """Return the axis of errors, each with whether it is of a baseline: that of most nets."""
+    nets = [error for is_baseline, error in errors if not is_baseline]
     low, high = np.quantile(nets, [0.1, 0.9])
     room = 2.0 * (high - low)
     shown = [error for error in nets if low - room <= error <= high + room]
@@ -164,7 +166,7 @@ def draw_groups(study: Study) -> Plot | None:
     body = [drawing.below(axis, TOP, bottom, f"test {name}")]
     for place, (method, (mean, worst, _)) in enumerate(found.items()):
         y = TOP + ROW * (place + 0.5)
-        style = "muted" if study.comparison.row(method).is_naive else ""
+        style = "muted" if study.comparison.row(method).is_baseline else ""
         body += [
             drawing.text(NAMES, y + 4, method, style=style, anchor="end"),
             drawing.line(axis(mean), y, axis(worst), y, "line"),
@@ -202,8 +204,8 @@ def worst_groups(study: Study) -> dict[str, tuple[float, float, str]]:
     return found
 
 
-def _is_baseline(row: Row, study: Study) -> bool:
-    return row.name == study.comparison.baseline
+def _is_reference(row: Row, study: Study) -> bool:
+    return row.name == study.comparison.reference
 
 
 def _tone(comparison: Comparison, value: float) -> str:

@@ -10,7 +10,7 @@ from regaug.metrics import METRICS
 from regaug.report import drawing
 from regaug.report.drawing import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, Axis, Plot
 from regaug.report.words import metric_name, number
-from regaug.studies.store import StoredRun
+from regaug.runs.store import StoredRun
 from regaug.studies.study import Study
 
 MOST_DOTS = 600
@@ -19,10 +19,10 @@ Points = NDArray[np.float64]  # (n, 2)
 
 def best_augmentation(study: Study) -> str | None:
     """Return the augmentation that is recommended, or the one with the best mean if none is."""
-    if study.verdict.recommended != study.comparison.baseline:
+    if study.verdict.recommended != study.comparison.reference:
         return study.verdict.recommended
-    nets = (row for row in study.comparison.rows if not row.is_naive and row.mean is not None)
-    return next((row.name for row in nets if row.name != study.comparison.baseline), None)
+    nets = (row for row in study.comparison.rows if not row.is_baseline and row.mean is not None)
+    return next((row.name for row in nets if row.name != study.comparison.reference), None)
 
 
 def draw_learning(study: Study) -> list[Plot]:
@@ -79,7 +79,7 @@ def _learning_curve(
     gap = number(sign * (values[1] - values[0]), 3)
     said = (
         f"At the best epoch (dashed, {at + 1}) {metric} is {number(values[0])} on training rows "
-        f"and {number(values[1])} on test rows: a generalisation gap of {gap}."
+        f"and {number(values[1])} on test rows: a generalization gap of {gap}."
     )
     return Plot(
         f"learning-{key}",
@@ -184,5 +184,5 @@ def _sample(runs: Sequence[StoredRun]) -> Points:
 def _pair(study: Study) -> dict[str, str]:
     """Return the two methods that are looked at closely, by what they are."""
     best = best_augmentation(study)
-    pair = {"plain": study.comparison.baseline}
+    pair = {"plain": study.comparison.reference}
     return pair if best is None else pair | {"augmented": best}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from regaug.data import NAMES
-from regaug.report.facts import Facts
+from regaug.studies.facts import Facts
 from regaug.studies.study import Study
 from regaug.training.settings import Settings
 
@@ -22,12 +22,12 @@ def python_recipe(study: Study, method: str, facts: Facts | None) -> str:
     hidden = tuple(study.configuration["hidden"])
     return f"""\
 import regaug
-from regaug.data import standardise
+from regaug.data import standardize
 from regaug.models import MLP
 from regaug.training import Settings, fit
 
 data = {_open(study, facts)}
-split = standardise(data.split(seed=0){log})
+split = standardize(data.split(seed=0){log})
 settings = Settings(
 {_settings(run["settings"])}
 )

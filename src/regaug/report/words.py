@@ -3,7 +3,7 @@
 import math
 
 from regaug.studies.statistics import Comparison, Row
-from regaug.studies.verdict import METRIC_NAMES, NAIVE_NAMES
+from regaug.studies.verdict import BASELINE_NAMES, METRIC_NAMES
 
 MISSING = "\N{EN DASH}"
 
@@ -68,11 +68,11 @@ def metric_name(metric: str) -> str:
     return METRIC_NAMES.get(metric, metric)
 
 
-def full_name(row: Row, baseline: str) -> str:
+def full_name(row: Row, reference: str) -> str:
     """Return what a row is, for those who do not know its short name."""
-    if row.name == baseline:
+    if row.name == reference:
         return "plain training"
-    known = NAIVE_NAMES.get(row.name, row.name) if row.is_naive else row.name
+    known = BASELINE_NAMES.get(row.name, row.name) if row.is_baseline else row.name
     return known[:1].lower() + known[1:]
 
 

@@ -13,7 +13,7 @@ from regaug.reproduction import published
 from regaug.reproduction.recipes import metric_of, paper_settings
 from regaug.reproduction.sources import Source
 from regaug.reproduction.tables import Experiment, Row, Size
-from regaug.studies.store import StoredRun
+from regaug.runs.store import StoredRun
 from regaug.studies.study import Study
 
 Results = Mapping[str, StoredRun]
@@ -54,11 +54,11 @@ class Line:
 
     Attributes:
         label: Its name.
-        method: The method, or the naive row.
+        method: The method, or the baseline.
         figures: What was measured.
         done: Runs that are finished, of ``planned``.
         planned: Runs of the row.
-        epochs: Epochs of its runs at most; None for a naive row.
+        epochs: Epochs of its runs at most; None for a baseline.
         of_epochs: Epochs that the paper's protocol asks for.
         keys: The runs that the figures are of.
     """
@@ -245,8 +245,8 @@ def _study(source: Source, rows: Sequence[Row], results: Results) -> Study | Non
     train, validation, test = done[0].result["sizes"]
     configuration = {
         "methods": [row.method for row in planned],
-        "naive": [row.method for row in rows if row.runs[0].settings is None],
-        "baseline": "erm",
+        "baselines": [row.method for row in rows if row.runs[0].settings is None],
+        "reference": "erm",
         "trials": len({run.trial for run in first}),
         "splits": len({run.split for run in first}),
         "metric": metric_of(source.data),

@@ -8,7 +8,7 @@ from typing import Any
 
 from regaug.reproduction.figures import FIGURES
 from regaug.reproduction.words import Text, as_markdown, measured_tables, time_table
-from regaug.studies.store import STUDY, Store
+from regaug.runs.store import STUDY, Store
 
 Found = Mapping[str, Any]
 
@@ -24,7 +24,7 @@ Every method is trained twice:
 - **paper**: the splits, raw targets, epochs and settings that the paper gives for FOMA (its tables
   8 and 9), and those of C-Mixup's released configuration for plain training (`erm`) and the others,
   which the paper says it uses. No setting was changed to come closer.
-- **tuned**: inputs and targets standardised, the same number of settings for every method, `erm`
+- **tuned**: inputs and targets standardized, the same number of settings for every method, `erm`
   included, each split choosing by its own validation error; ten splits for tables, with a test that
   accounts for how many methods there are and for what the splits have in common.
 
@@ -90,7 +90,7 @@ def _about_paper(found: Found) -> Iterator[str]:
     if found["size"]:
         yield found["size"] + CUT
         yield from _trained_alike(first)
-        yield from _naive_wins(first)
+        yield from _baselines_win(first)
         return
     if found["note"]:
         yield "The data differs from the paper's, so the errors do not compare; their order may."
@@ -134,7 +134,7 @@ def _against_plain(first: Mapping[str, Found]) -> Iterator[str]:
     if words:
         yield f"In the paper's protocol {' and '.join(words)} here."
     yield from _trained_alike(first)
-    yield from _naive_wins(first)
+    yield from _baselines_win(first)
 
 
 def _trained_alike(first: Mapping[str, Found]) -> Iterator[str]:
@@ -148,13 +148,13 @@ def _trained_alike(first: Mapping[str, Found]) -> Iterator[str]:
         yield f"Trained alike, with the rate, batches and epochs {'; '.join(words)}."
 
 
-def _naive_wins(first: Mapping[str, Found]) -> Iterator[str]:
+def _baselines_win(first: Mapping[str, Found]) -> Iterator[str]:
     if "erm" not in first:
         return
     plain = first["erm"]
     sign = -1 if plain["metric"] == "pearson" else 1
-    naive = [name for name in ("mean", "last-value", "ridge", "boosting") if name in first]
-    better = [name for name in naive if sign * (first[name]["mean"] - plain["mean"]) < 0]
+    baselines = [name for name in ("mean", "last-value", "ridge", "boosting") if name in first]
+    better = [name for name in baselines if sign * (first[name]["mean"] - plain["mean"]) < 0]
     if better:
         listed = ", ".join(f"{name} ({first[name]['mean']:.4g})" for name in better)
         yield f"Plain training ({plain['mean']:.4g}) is beaten by {listed}, without a net."

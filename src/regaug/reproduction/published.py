@@ -183,7 +183,7 @@ def settings(data: str, method: str) -> dict[str, Any]:
     """Return what tables 8 and 9 give, as arguments of :class:`regaug.training.Settings`.
 
     The paper touches every batch until the end and builds batches of close samples. It names no
-    optimiser; the released scripts use Adam, but for Echo. Whether FOMA estimates the dimension of
+    optimizer; the released scripts use Adam, but for Echo. Whether FOMA estimates the dimension of
     the data or of each batch is not given either, and left to the default. ``place`` is
     ``"input"``, ``"layer"`` or ``"both"``.
 

@@ -21,9 +21,9 @@ from regaug.reproduction.tables import (
     make_rows,
 )
 from regaug.reproduction.work import Worker, make_tasks
-from regaug.studies.running import Executor, run_tasks
-from regaug.studies.store import Store
-from regaug.studies.work import Outcome
+from regaug.runs.store import Store
+from regaug.runs.tasks import Executor, run_tasks
+from regaug.runs.worker import Outcome
 
 STUDY = {"what": "the reproduction of the FOMA paper"}
 TIME = "time"

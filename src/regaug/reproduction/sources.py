@@ -16,11 +16,11 @@ from regaug._registry import lookup
 from regaug.data import load
 from regaug.data.arrays import ArrayData
 from regaug.data.base import Data, Part, Rules, Split
-from regaug.data.files import locate
+from regaug.data.datasets.files import locate
+from regaug.data.datasets.named import how, is_here
+from regaug.data.datasets.series import load_electricity
 from regaug.data.lazy import Subset
-from regaug.data.named import how, is_here
-from regaug.data.scaling import StandardisedSplit, standardise
-from regaug.data.series import load_electricity
+from regaug.data.scaling import StandardizedSplit, standardize
 from regaug.data.splits import group_split, random_split
 from regaug.exceptions import DataNotFoundError
 
@@ -49,17 +49,17 @@ class Source:
     rows: int | None = None
 
     def split(self, seed: int, protocol: Rules) -> Split:
-        """Return the samples of a seed as the protocol wants them: raw, or standardised."""
+        """Return the samples of a seed as the protocol wants them: raw, or standardized."""
         data = _open(self.name, self.load)
         if protocol == "tuned" and isinstance(data, ArrayData) and data.groups is not None:
             # The rule of the scripts leaves one split only: deal the groups anew for every seed.
             data = _with_rule(data, partial(_deal_groups, groups=data.groups))
         split = data.split(seed, protocol=protocol)
-        if isinstance(split, StandardisedSplit) and protocol == "paper":
+        if isinstance(split, StandardizedSplit) and protocol == "paper":
             # The paper's errors of a series are those of the scaled one.
             split = Split(split.train, split.validation, split.test, split.more)
         elif protocol == "tuned":
-            split = standardise(split)
+            split = standardize(split)
         return split if self.rows is None else _thin(split, self.rows, seed)
 
 

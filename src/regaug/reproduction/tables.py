@@ -21,7 +21,7 @@ from regaug.reproduction.recipes import (
 from regaug.reproduction.sources import Source, find
 from regaug.reproduction.work import Run
 from regaug.training import Settings
-from regaug.training.naive import naive_names
+from regaug.training.baselines import baseline_names
 
 IN_DISTRIBUTION = ("airfoil", "no2", "exchange-rate", "electricity", "echo")
 PROTOCOLS: tuple[Rules, ...] = ("paper", "tuned")
@@ -54,7 +54,7 @@ class Row:
     Attributes:
         label: Its name.
         data: The data set of the paper.
-        method: The method, or the naive row.
+        method: The method, or the baseline.
         protocol: ``"paper"`` or ``"tuned"``.
         runs: Its runs: of each split one, or several among which the validation error chooses.
         options: What sets it apart from other rows of the method in the paper's table; ``"as"`` a
@@ -117,7 +117,7 @@ class Experiment:
 
 
 def _compare(source: Source, methods: Sequence[str], size: Size) -> list[Row]:
-    """Every method in the paper's protocol, then in the tuned one, naive rows beside."""
+    """Every method in the paper's protocol, then in the tuned one, baselines beside."""
     paper = _in_paper_protocol(source, methods, size) if "paper" in size.protocols else []
     tuned = _in_tuned_protocol(source, methods, size) if "tuned" in size.protocols else []
     return paper + tuned
@@ -133,7 +133,7 @@ def _in_paper_protocol(source: Source, methods: Sequence[str], size: Size) -> li
     if source.net is None or data in SERIES:  # images and pairs take too long for a second time
         plain = [method for method in ("foma", "foma-rho") if method in methods]
         rows += [_plain_at(source, method, size) for method in plain]
-    return rows + _naive(source, "paper", range(size.seeds))
+    return rows + _baselines(source, "paper", range(size.seeds))
 
 
 def _in_tuned_protocol(source: Source, methods: Sequence[str], size: Size) -> list[Row]:
@@ -141,7 +141,7 @@ def _in_tuned_protocol(source: Source, methods: Sequence[str], size: Size) -> li
     splits = max(3, round(SPLITS * size.trials)) if is_table else size.seeds
     trials = max(2, round(TRIALS * size.trials))
     rows = [_tuned(source, method, trials, splits) for method in TUNED if method in methods]
-    return rows + (_naive(source, "tuned", range(splits)) if is_table else [])
+    return rows + (_baselines(source, "tuned", range(splits)) if is_table else [])
 
 
 def _paper_runs(
@@ -196,19 +196,19 @@ def _tuned(source: Source, method: str, trials: int, splits: int) -> Row:
     return Row(method, source.data, method, "tuned", runs)
 
 
-def _naive(source: Source, protocol: Rules, splits: Iterable[int]) -> list[Row]:
+def _baselines(source: Source, protocol: Rules, splits: Iterable[int]) -> list[Row]:
     def runs(name: str) -> tuple[Run, ...]:
         return tuple(Run(source.data, source.name, protocol, name, i, None) for i in splits)
 
     return [
         Row(name, source.data, name, protocol, runs(name))
-        for name in _naive_names(source, protocol)
+        for name in _baseline_names(source, protocol)
     ]
 
 
 @lru_cache(maxsize=8)  # a budget asks for the rows again and again, and a split may take its time
-def _naive_names(source: Source, protocol: Rules) -> tuple[str, ...]:
-    names = naive_names(source.split(0, protocol))
+def _baseline_names(source: Source, protocol: Rules) -> tuple[str, ...]:
+    names = baseline_names(source.split(0, protocol))
     # Boosting fits an ensemble for each target: minutes for a series, and it is no series model.
     return tuple(name for name in names if name != "boosting" or source.net is None)
 

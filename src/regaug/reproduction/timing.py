@@ -15,7 +15,7 @@ from regaug.models import MLP
 from regaug.reproduction import published
 from regaug.reproduction.recipes import paper_settings
 from regaug.reproduction.sources import Source
-from regaug.studies.store import Store, run_key
+from regaug.runs.store import Store, run_key
 from regaug.training import Settings, fit
 
 DATASETS = ("airfoil", "electricity", "dti")

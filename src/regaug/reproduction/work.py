@@ -10,25 +10,25 @@ from regaug.exceptions import DivergedError
 from regaug.metrics import METRICS, Scores
 from regaug.models import MLP
 from regaug.reproduction.sources import find
-from regaug.studies.store import run_key
-from regaug.studies.work import Outcome
+from regaug.runs.store import run_key
+from regaug.runs.worker import Outcome
 from regaug.training import RunResult, Settings, fit, fit_many
-from regaug.training.naive import fit_naive
+from regaug.training.baselines import fit_baseline
 from regaug.training.results import versions
 from regaug.training.stacked import MOST_RUNS
 
 
 @dataclass(frozen=True)
 class Run:
-    """One training, or a naive row.
+    """One training, or a baseline.
 
     Attributes:
         data: The data set of the paper that it is about.
         source: What stands for it, as :class:`regaug.reproduction.sources.Source` names it.
         protocol: ``"paper"`` or ``"tuned"``.
-        method: The method, or the naive row.
+        method: The method, or the baseline.
         split: Seed of the split.
-        settings: Settings of the training; None for a naive row.
+        settings: Settings of the training; None for a baseline.
         trial: Place among the settings that were drawn, in the tuned protocol.
     """
 
@@ -107,7 +107,7 @@ class Worker:
         first, source = task[0], find(task[0].data)
         splits = {seed: source.split(seed, first.protocol) for seed in {run.split for run in task}}
         if first.settings is None:
-            results = [fit_naive(run.method, splits[run.split], seed=run.split) for run in task]
+            results = [fit_baseline(run.method, splits[run.split], seed=run.split) for run in task]
         elif source.net is None and first.can_stack:
             settings = [run.settings for run in task if run.settings is not None]
             own = [splits[run.split] for run in task]
@@ -117,7 +117,7 @@ class Worker:
                 (run.key, run.describe(), _fit(run, source.net, splits[run.split])) for run in task
             ]
         return [
-            (run.key, run.describe(), _summarise(result, splits[run.split]))
+            (run.key, run.describe(), _summarize(result, splits[run.split]))
             for run, result in zip(task, results, strict=True)
         ]
 
@@ -136,10 +136,10 @@ def _fit(run: Run, make_net: Any, split: Split) -> dict[str, Any]:
             "sizes": _sizes(split),
             "made_by": versions(),
         }
-    return _summarise(result, split)
+    return _summarize(result, split)
 
 
-def _summarise(result: RunResult, split: Split) -> dict[str, Any]:
+def _summarize(result: RunResult, split: Split) -> dict[str, Any]:
     """Return what a store keeps of a result: few numbers, for the files are kept with the code."""
     return {
         "scores": {name: _short(scores) for name, scores in result.scores.items()},

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from regaug.data.base import Data
 from regaug.ensemble import Ensemble, calibration_rows, fit_ensemble, leave_out
 from regaug.ensemble.rows import check_table, read_targets
+from regaug.runs.worker import Outcome
 from regaug.studies.compare import compare
 from regaug.studies.study import Study
-from regaug.studies.work import Outcome
 from regaug.training.settings import Settings
 
 AUTO = "auto"

@@ -15,21 +15,21 @@ from regaug import _random
 from regaug import methods as method_table
 from regaug._checks import check_choice, check_integer
 from regaug.data.base import Data, Split
-from regaug.data.scaling import StandardisedSplit
-from regaug.data.table import Kind, Table
+from regaug.data.scaling import StandardizedSplit
+from regaug.data.tabular.table import Kind, Table
 from regaug.exceptions import ArgumentError, ArgumentTypeError
-from regaug.studies.running import Executor, check_work, run_tasks
+from regaug.runs.store import Store
+from regaug.runs.tasks import Executor, check_work, run_tasks
+from regaug.runs.worker import Outcome, PlannedRun, Worker, make_tasks, plan_runs, thin
 from regaug.studies.search import draw_trials
-from regaug.studies.store import Store
 from regaug.studies.study import Study
 from regaug.studies.tpe import plan_rounds
-from regaug.studies.work import Outcome, PlannedRun, Worker, make_tasks, plan_runs, thin
-from regaug.training.naive import naive_names
+from regaug.training.baselines import baseline_names
 from regaug.training.settings import Metric
 
 Search = Literal["random", "tpe"]
 
-BASELINE = "erm"
+REFERENCE = "erm"
 QUICK_METHODS = ("erm", "mixup", "c-mixup", "ada", "foma-rho")
 # A run ends earlier when its validation error stops falling.
 EPOCHS, PATIENCE = 200, 20
@@ -76,8 +76,8 @@ def make_plan(
     names = tuple(dict.fromkeys(methods or (QUICK_METHODS if quick else method_table.names())))
     for name in names:
         method_table.get(name)
-    if BASELINE not in names:
-        names = (BASELINE, *names)
+    if REFERENCE not in names:
+        names = (REFERENCE, *names)
     trials = check_integer("trials", trials if trials is not None else (8 if quick else 20), 1)
     count = check_integer("splits", splits if splits is not None else (5 if quick else 10), 1)
     check_choice("metric", metric, ("rmse", "mae", "mape", "r2", "pearson"))
@@ -100,13 +100,13 @@ def make_plan(
         )
         for name in names
     }
-    naive = naive_names(parts[0])
+    baselines = baseline_names(parts[0])
     sizes = [(len(split.train), len(split.validation), len(split.test)) for split in parts]
     configuration = {
         "data": _describe(data, parts),
         "methods": list(names),
-        "naive": list(naive),
-        "baseline": BASELINE,
+        "baselines": list(baselines),
+        "reference": REFERENCE,
         "trials": trials,
         "splits": len(parts),
         "search": search,
@@ -119,7 +119,7 @@ def make_plan(
         # Validation rows make the model too: they choose the epoch and the setting.
         "test_share": sum(test / (train + valid) for train, valid, test in sizes) / len(sizes),
     }
-    runs = plan_runs(own, naive, splits=len(parts), seed=seed, metric=metric)
+    runs = plan_runs(own, baselines, splits=len(parts), seed=seed, metric=metric)
     return Plan(configuration, parts, runs, notes)
 
 
@@ -271,9 +271,9 @@ def _make_splits(
                 "`data` must be a table (regaug.data.read_table, regaug.data.load) or a list of "
                 f"splits, got {type(data).__name__}."
             )
-        if any(isinstance(split, StandardisedSplit) for split in parts):
+        if any(isinstance(split, StandardizedSplit) for split in parts):
             raise ArgumentError(
-                "`data` must be splits in the target's own units, got standardised ones. A study "
+                "`data` must be splits in the target's own units, got standardized ones. A study "
                 "scales them itself: give data.split(seed)."
             )
     else:
@@ -306,8 +306,8 @@ def _is_skewed(parts: Sequence[Split]) -> bool:
     if any(bool((y <= 0).any()) for y in everything):
         return False
     y = parts[0].train.y.double()
-    centred = y - y.mean(dim=0)
-    skew = centred.pow(3).mean(dim=0) / centred.square().mean(dim=0).clamp(min=1e-300).pow(1.5)
+    centered = y - y.mean(dim=0)
+    skew = centered.pow(3).mean(dim=0) / centered.square().mean(dim=0).clamp(min=1e-300).pow(1.5)
     return bool((skew > _SKEWED).all())
 
 

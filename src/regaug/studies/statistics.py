@@ -64,32 +64,32 @@ class Change:
 
 @dataclass(frozen=True)
 class Row:
-    """One method, or one naive row, over all splits. What is undefined is None.
+    """One method, or one baseline, over all splits. What is undefined is None.
 
     A run that diverged leaves no finite error. A method with such a run has no mean, no interval
     and no p-value, because a mean over the other splits would flatter it, and is not significant.
 
     Attributes:
         name: Name of the method.
-        is_naive: Whether it stands beside the study rather than in it.
+        is_baseline: Whether it stands beside the study rather than in it.
         errors: The value of every split; None where it is not finite.
         mean: Mean over the splits.
         low: Lower end of the mean's interval; None with a single split.
         high: Upper end.
-        change: Change against the baseline (see :class:`Change`); None for the baseline itself.
+        change: Change against the reference (see :class:`Change`); None for the reference itself.
         change_low: Lower end of the change's interval.
         change_high: Upper end.
         p: Two-sided p-value of no change.
         p_holm: The same by Holm's correction for the number of augmentations; None for the
-            baseline and naive rows, which are no part of that family.
+            reference and baselines, which are no part of that family.
         is_significant: Whether ``p_holm`` is below 1 - level.
-        rank: Mean rank among the nets over the splits, 1 is the best; None for naive rows.
-        won: Share of splits in which it is the best net, a tie shared; None for naive rows.
+        rank: Mean rank among the nets over the splits, 1 is the best; None for baselines.
+        won: Share of splits in which it is the best net, a tie shared; None for baselines.
         n_failed: Number of splits without a finite value.
     """
 
     name: str
-    is_naive: bool
+    is_baseline: bool
     errors: tuple[float | None, ...]
     mean: float | None
     low: float | None
@@ -111,7 +111,7 @@ class Comparison:
 
     Attributes:
         metric: What the errors are.
-        baseline: The row that the others are compared with.
+        reference: The row that the others are compared with.
         unit: Of changes: ``"percent"``, or ``"points"`` for the plain differences of R2 and
             Pearson's R.
         level: Confidence level of the intervals.
@@ -122,7 +122,7 @@ class Comparison:
     """
 
     metric: str
-    baseline: str
+    reference: str
     unit: Literal["percent", "points"]
     level: float
     n_splits: int
@@ -131,7 +131,7 @@ class Comparison:
     rows: tuple[Row, ...]
 
     def row(self, name: str) -> Row:
-        """Return the row of a method or a naive row."""
+        """Return the row of a method or a baseline."""
         return lookup("row", name, {row.name: row for row in self.rows})
 
     def paired(self, name: str, other: str) -> Change:
@@ -145,29 +145,29 @@ class Comparison:
         return asdict(self) | {"rows": [asdict(row) for row in self.rows]}
 
 
-def analyse(
+def analyze(
     errors: Mapping[str, Sequence[float | None]],
     *,
     metric: str = "rmse",
-    baseline: str = "erm",
-    naive: Sequence[str] = (),
+    reference: str = "erm",
+    baselines: Sequence[str] = (),
     test_share: float,
     independent: bool = False,
     level: float = 0.95,
 ) -> Comparison:
     """Compare the methods of a study with plain training.
 
-    Every method is compared with the baseline on the same splits; the p-values of all augmentations
-    are corrected together by Holm's method, so that in at most 1 - level of the studies in which no
+    Every method is compared with the reference on the same splits; the p-values of all the
+    augmentations are corrected together by Holm's method, so that in at most 1 - level of the studies in which no
     augmentation makes a difference any is called significant.
 
     Args:
-        errors: For every method, the baseline and the naive rows among them, the value of the
+        errors: For every method, the reference and the baselines among them, the value of the
             metric on the test rows of each split, the splits in the same order. None, NaN and
             infinity stand for a run that failed.
         metric: What the values are, a name of ``regaug.metrics.METRICS``.
-        baseline: Name of the row to compare with.
-        naive: Names of the rows that stand beside the study.
+        reference: Name of the row to compare with.
+        baselines: Names of the rows that stand beside the study.
         test_share: Test rows per training row, n_test / n_train, at least 0. Validation rows have
             helped to make the models and may be counted as training rows.
         independent: Whether every split has rows of its own (independent draws of the data):
@@ -178,22 +178,22 @@ def analyse(
         A row for every name, the best mean first.
 
     Example:
-        >>> found = analyse({"erm": [2.0, 4.0, 3.0], "mixup": [1.0, 2.0, 1.5]}, test_share=0.25)
+        >>> found = analyze({"erm": [2.0, 4.0, 3.0], "mixup": [1.0, 2.0, 1.5]}, test_share=0.25)
         >>> [row.name for row in found.rows], found.row("mixup").change
         (['mixup', 'erm'], -50.0)
     """
     test_share = check_range("test_share", test_share, 0.0)
     level = check_range("level", level, 0.5, 0.999)
-    table = _table(errors, metric, baseline, naive)
-    n_splits = len(table[baseline])
+    table = _table(errors, metric, reference, baselines)
+    n_splits = len(table[reference])
     factor = _variance_factor(n_splits, test_share, independent)
-    nets = [name for name in table if name not in naive]
+    nets = [name for name in table if name not in baselines]
     changes = {
-        name: _change(values, table[baseline], metric=metric, factor=factor, level=level)
+        name: _change(values, table[reference], metric=metric, factor=factor, level=level)
         for name, values in table.items()
-        if name != baseline
+        if name != reference
     }
-    corrected = holm({name: changes[name].p for name in nets if name != baseline})
+    corrected = holm({name: changes[name].p for name in nets if name != reference})
     places = dict(zip(nets, _places([table[name] for name in nets], metric), strict=True))
     rows = []
     for name, values in table.items():
@@ -203,7 +203,7 @@ def analyse(
         rows.append(
             Row(
                 name=name,
-                is_naive=name in naive,
+                is_baseline=name in baselines,
                 errors=tuple(float(v) if math.isfinite(v) else None for v in values),
                 mean=mean,
                 low=low,
@@ -222,11 +222,11 @@ def analyse(
     sign = METRICS[metric].sign
 
     def order(row: Row) -> tuple[float, bool, str]:
-        return (math.inf if row.mean is None else sign * row.mean, row.name != baseline, row.name)
+        return (math.inf if row.mean is None else sign * row.mean, row.name != reference, row.name)
 
     return Comparison(
         metric=metric,
-        baseline=baseline,
+        reference=reference,
         unit="points" if METRICS[metric].higher_is_better else "percent",
         level=level,
         n_splits=n_splits,
@@ -257,17 +257,20 @@ def holm(p_values: Mapping[str, float | None]) -> dict[str, float | None]:
 
 
 def _table(
-    errors: Mapping[str, Sequence[float | None]], metric: str, baseline: str, naive: Sequence[str]
+    errors: Mapping[str, Sequence[float | None]],
+    metric: str,
+    reference: str,
+    baselines: Sequence[str],
 ) -> dict[str, Values]:
     """Check the errors; return them as arrays of equal length, with NaN for what failed."""
     higher_is_better = lookup("metric", metric, METRICS).higher_is_better
-    for name in (baseline, *naive):
+    for name in (reference, *baselines):
         lookup("row", name, errors)
-    if baseline in naive:
-        raise ArgumentError(f"`baseline` must not be one of `naive`, got {baseline!r}.")
+    if reference in baselines:
+        raise ArgumentError(f"`reference` must not be one of `baselines`, got {reference!r}.")
     table = {name: _values(values) for name, values in errors.items()}
     lengths = {name: len(values) for name, values in table.items()}
-    if len(set(lengths.values())) != 1 or lengths[baseline] == 0:
+    if len(set(lengths.values())) != 1 or lengths[reference] == 0:
         raise ArgumentError(
             f"`errors` must have a value for each split, equally many in every row, got {lengths}."
         )
@@ -291,7 +294,7 @@ def _variance_factor(n_splits: int, test_share: float, independent: bool) -> flo
     return 1.0 / n_splits + (0.0 if independent else test_share)
 
 
-def _centre(values: Values, factor: float) -> tuple[float, float]:
+def _center(values: Values, factor: float) -> tuple[float, float]:
     """Return the mean, which does not depend on the order of the splits, and its standard error."""
     mean = math.fsum(values) / len(values)
     squares = math.fsum((values - mean) ** 2) / (len(values) - 1) if len(values) > 1 else math.nan
@@ -310,7 +313,7 @@ def _mean(
     """Return the mean and its interval, which does not leave the values the metric can have."""
     if np.isnan(values).any():
         return None, None, None
-    mean, error = _centre(values, factor)
+    mean, error = _center(values, factor)
     if len(values) == 1:
         return mean, None, None
     least, most = BOUNDS.get(metric, POSITIVE)
@@ -324,7 +327,7 @@ def _change(values: Values, others: Values, *, metric: str, factor: float, level
     is_ratio = not METRICS[metric].higher_is_better
     differences = _log_ratios(values, others) if is_ratio else values - others
     differences[np.abs(differences) < ROUNDING] = 0.0
-    mean, error = _centre(differences, factor)
+    mean, error = _center(differences, factor)
 
     def in_unit(value: float) -> float:
         return 100.0 * math.expm1(min(max(value, -LONGEST), LONGEST)) if is_ratio else value

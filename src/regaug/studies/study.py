@@ -10,8 +10,8 @@ import numpy as np
 
 from regaug.exceptions import StoreError
 from regaug.metrics import METRICS
-from regaug.studies.statistics import Comparison, analyse
-from regaug.studies.store import Store, StoredRun
+from regaug.runs.store import Store, StoredRun
+from regaug.studies.statistics import Comparison, analyze
 from regaug.studies.verdict import Verdict, make_verdict
 
 
@@ -78,17 +78,17 @@ class Study:
             # Ranks, because a split with large errors would decide alone otherwise.
             ranks = np.array([rankdata([error(run) for run in on_split]) for on_split in own])
             settings[method] = own[0][int(ranks.mean(axis=0).argmin())].run
-        naive = [
+        baselines = [
             name
-            for name in configuration["naive"]
+            for name in configuration["baselines"]
             if all((name, None, split) in found for split in splits)
         ]
-        chosen |= {name: [found[name, None, split] for split in splits] for name in naive}
-        comparison = analyse(
+        chosen |= {name: [found[name, None, split] for split in splits] for name in baselines}
+        comparison = analyze(
             {name: [_test_error(run, metric) for run in own] for name, own in chosen.items()},
             metric=metric,
-            baseline=configuration["baseline"],
-            naive=naive,
+            reference=configuration["reference"],
+            baselines=baselines,
             test_share=configuration["test_share"],
             independent=configuration["independent"],
         )

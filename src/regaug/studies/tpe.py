@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from regaug import _random, methods
 from regaug.methods import Between, OneOf, Space
 from regaug.metrics import METRICS
+from regaug.runs.store import StoredRun
+from regaug.runs.worker import PlannedRun
 from regaug.studies.search import COMMON, Trial
-from regaug.studies.store import StoredRun
-from regaug.studies.work import PlannedRun
 
 # Trials in a round. The first round is that of the random search: something to learn from.
 ROUND = 5

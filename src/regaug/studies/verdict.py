@@ -7,7 +7,7 @@ from regaug.metrics import METRICS
 from regaug.studies.statistics import Change, Comparison, Row
 
 METRIC_NAMES = {"rmse": "RMSE", "mae": "MAE", "mape": "MAPE", "r2": "R2", "pearson": "Pearson's R"}
-NAIVE_NAMES = {
+BASELINE_NAMES = {
     "mean": "The mean",
     "last-value": "The last value",
     "ridge": "Ridge regression",
@@ -24,9 +24,9 @@ class Verdict:
     Attributes:
         text: The answer in plain sentences.
         recommended: Name of the net to train: of the augmentations that help the one with the best
-            mean, or the baseline if none does. Whether a naive row does better, the text says. If
-            the baseline has failed, the net with the best mean that has not.
-        helps: Augmentations that are significantly better than the baseline, the best mean first.
+            mean, or the reference if none does. Whether a baseline does better, the text says. If
+            the reference has failed, the net with the best mean that has not.
+        helps: Augmentations that are significantly better than the reference, the best mean first.
         hurts: Augmentations that are significantly worse, in the same order.
     """
 
@@ -42,17 +42,17 @@ class Verdict:
 def make_verdict(comparison: Comparison) -> Verdict:
     """Say what a study has found.
 
-    What stands beside the nets comes first. A naive row beats every net if its mean is better than
+    What stands beside the nets comes first. A baseline beats every net if its mean is better than
     the best net's and the interval of the change between these two leaves out zero; with a better
     mean alone it is at least as good. The mean of the targets must be beaten in the same way.
 
     Args:
-        comparison: The statistics, from :func:`regaug.studies.statistics.analyse`.
+        comparison: The statistics, from :func:`regaug.studies.statistics.analyze`.
 
     Example:
-        >>> from regaug.studies.statistics import analyse
+        >>> from regaug.studies.statistics import analyze
         >>> errors = {"erm": [1.0, 1.2, 0.9, 1.1, 1.0], "mixup": [0.9, 1.1, 0.8, 1.0, 0.9]}
-        >>> print(make_verdict(analyse(errors, test_share=0.25)))
+        >>> print(make_verdict(analyze(errors, test_share=0.25)))
         mixup lowers RMSE by 9.7 % (7.7 to 11.6) against plain training; recommended: mixup.
     """
     sign = METRICS[comparison.metric].sign
@@ -74,24 +74,24 @@ def make_verdict(comparison: Comparison) -> Verdict:
 def _recommended(comparison: Comparison, helps: Sequence[Row]) -> str:
     if helps:
         return helps[0].name
-    best = _best(comparison, naive=False)
-    has_failed = comparison.row(comparison.baseline).mean is None
-    return best.name if has_failed and best is not None else comparison.baseline
+    best = _best(comparison, baselines=False)
+    has_failed = comparison.row(comparison.reference).mean is None
+    return best.name if has_failed and best is not None else comparison.reference
 
 
 def _beside(comparison: Comparison) -> str:
-    """Say what the naive rows have done better, if anything."""
-    naive, net = _best(comparison, naive=True), _best(comparison, naive=False)
-    if naive is None:
+    """Say what the baselines have done better, if anything."""
+    best, net = _best(comparison, baselines=True), _best(comparison, baselines=False)
+    if best is None:
         return ""
-    name = NAIVE_NAMES.get(naive.name, naive.name)
+    name = BASELINE_NAMES.get(best.name, best.name)
     if net is None:
         return f"{name} is the best of what worked on every split: use it."
     if only_the_mean := _only_the_mean(comparison):
         return only_the_mean
-    if not _is_level(comparison, naive, net):
+    if not _is_level(comparison, best, net):
         return ""
-    change = comparison.paired(naive.name, net.name)
+    change = comparison.paired(best.name, net.name)
     if not _is_better(change, comparison):
         return f"{name} is at least as good as the best net."
     of = "" if comparison.unit == "percent" else f" in {METRIC_NAMES[comparison.metric]}"
@@ -101,7 +101,7 @@ def _beside(comparison: Comparison) -> str:
 def _only_the_mean(comparison: Comparison) -> str:
     """Say that the mean of the targets is not beaten, if it was tried and is not."""
     best = comparison.rows[0]
-    mean = next((row for row in comparison.rows if row.is_naive and row.name == "mean"), None)
+    mean = next((row for row in comparison.rows if row.is_baseline and row.name == "mean"), None)
     if mean is None or mean.mean is None:
         return ""
     if _is_level(comparison, mean, best):
@@ -112,12 +112,12 @@ def _only_the_mean(comparison: Comparison) -> str:
 
 
 def _nets(comparison: Comparison, helps: Sequence[Row], hurts: Sequence[Row], advice: str) -> str:
-    """Say what the augmentations have done against the baseline."""
+    """Say what the augmentations have done against the reference."""
     metric = METRIC_NAMES[comparison.metric]
-    plain, keep = _baseline_words(comparison)
+    plain, keep = _reference_words(comparison)
     tried = _augmentations(comparison)
-    if comparison.row(comparison.baseline).mean is None:
-        return _without_baseline(comparison, plain, advice)
+    if comparison.row(comparison.reference).mean is None:
+        return _without_reference(comparison, plain, advice)
     if not tried:
         return f"There is no augmentation to compare with {plain}."
     if all(row.mean is None for row in tried):
@@ -135,20 +135,20 @@ def _nets(comparison: Comparison, helps: Sequence[Row], hurts: Sequence[Row], ad
     return f"No augmentation differs from {plain} on this data: {keep}."
 
 
-def _without_baseline(comparison: Comparison, plain: str, advice: str) -> str:
-    failed = comparison.row(comparison.baseline).n_failed
+def _without_reference(comparison: Comparison, plain: str, advice: str) -> str:
+    failed = comparison.row(comparison.reference).n_failed
     text = (
         f"{plain[0].upper()}{plain[1:]} gave no finite {METRIC_NAMES[comparison.metric]} on "
         f"{failed} of {comparison.n_splits} splits, so nothing can be measured against it"
     )
-    if _best(comparison, naive=False) is None:
+    if _best(comparison, baselines=False) is None:
         return f"{text}; nor did any other net work on every split."
     return f"{text}; {advice}"
 
 
 def _single_split(comparison: Comparison, plain: str, keep: str) -> str:
     higher = METRICS[comparison.metric].higher_is_better
-    best, text = _best(comparison, naive=False), plain
+    best, text = _best(comparison, baselines=False), plain
     if best is not None and best.change:
         text = f"{best.name} is {_amount(Change(best.change), comparison)} "
         text += f"{'above' if higher else 'below'} {plain} and"
@@ -172,20 +172,20 @@ def _remarks(comparison: Comparison) -> list[str]:
     return remarks
 
 
-def _baseline_words(comparison: Comparison) -> tuple[str, str]:
-    if comparison.baseline == "erm":
+def _reference_words(comparison: Comparison) -> tuple[str, str]:
+    if comparison.reference == "erm":
         return "plain training", "keep it plain"
-    return comparison.baseline, f"keep {comparison.baseline}"
+    return comparison.reference, f"keep {comparison.reference}"
 
 
 def _augmentations(comparison: Comparison) -> list[Row]:
     rows = comparison.rows
-    return [row for row in rows if not row.is_naive and row.name != comparison.baseline]
+    return [row for row in rows if not row.is_baseline and row.name != comparison.reference]
 
 
-def _best(comparison: Comparison, *, naive: bool) -> Row | None:
-    """Return the net or the naive row with the best mean; None if all have failed."""
-    rows = (row for row in comparison.rows if row.is_naive == naive and row.mean is not None)
+def _best(comparison: Comparison, *, baselines: bool) -> Row | None:
+    """Return the net or the baseline with the best mean; None if all have failed."""
+    rows = (row for row in comparison.rows if row.is_baseline == baselines and row.mean is not None)
     return next(rows, None)
 
 

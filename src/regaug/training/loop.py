@@ -25,7 +25,7 @@ from regaug.training.fabric import Precision, make_fabric
 from regaug.training.prediction import predict
 from regaug.training.results import Ending, Epoch, RunResult, versions
 from regaug.training.schedule import is_best, rate_factor, why_end
-from regaug.training.scoring import (
+from regaug.training.scores import (
     own_targets,
     own_units,
     recorded_training_rows,
@@ -51,8 +51,8 @@ def fit(
 ) -> RunResult:
     """Train a model with a method; keep the epoch with the best validation error.
 
-    The loss is the mean squared error in the units of the split: standardise it first
-    (:func:`regaug.data.standardise`). Errors are reported in the target's own units. Under
+    The loss is the mean squared error in the units of the split: standardize it first
+    (:func:`regaug.data.standardize`). Errors are reported in the target's own units. Under
     ``torchrun`` all its processes train together, each on its own share of the batches.
 
     Args:
@@ -77,10 +77,10 @@ def fit(
         DivergedError: The loss became NaN or infinite.
 
     Example:
-        >>> from regaug.data import standardise
-        >>> from regaug.data.synthetic import make_manifold
+        >>> from regaug.data import standardize
+        >>> from regaug.data.datasets.synthetic import make_manifold
         >>> from regaug.models import MLP
-        >>> split = standardise(make_manifold("sine", n=200).split(seed=0))
+        >>> split = standardize(make_manifold("sine", n=200).split(seed=0))
         >>> result = fit(MLP(1), split, "foma-rho", Settings(epochs=5))
         >>> len(result.history), result.ending
         (5, 'finished')
@@ -88,7 +88,7 @@ def fit(
     if not isinstance(data, Split):
         raise ArgumentTypeError(
             f"`data` must be a split, got {type(data).__name__}. Split it first: "
-            "regaug.data.standardise(data.split(seed=0))."
+            "regaug.data.standardize(data.split(seed=0))."
         )
     for part in record:
         check_choice("record", part, ("train", "validation", "test"))
@@ -142,7 +142,7 @@ class _Training:
             method.find_place(model, own),
             inputs_too=own["place"] == methods.BOTH,
         )
-        # Scaled gradients cannot be clipped by an optimiser that unscales them itself.
+        # Scaled gradients cannot be clipped by an optimizer that unscales them itself.
         fused = fabric.device.type in ("cpu", "cuda") and precision != "16"
         self.plain_optimizer = make_optimizer(model, settings, fused=fused)
         self.module, self.optimizer = fabric.setup(self.loss, self.plain_optimizer)
@@ -218,7 +218,7 @@ class _Training:
             self.best_epoch, self.best_weights = len(self.history), self._weights()
 
     def _step(self, epoch: int, number: int, x: Tensor, y: Tensor) -> float:
-        """Take one step of the optimiser and return the loss."""
+        """Take one step of the optimizer and return the loss."""
         settings = self.settings
         progress = (epoch + number / len(self.sampler)) / settings.epochs
         self.augmentation.progress = progress

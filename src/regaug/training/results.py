@@ -20,7 +20,7 @@ class Epoch:
     """One line of a training's history; errors are in the target's own units.
 
     Attributes:
-        loss: Mean loss over the epoch's batches, as the optimiser saw them.
+        loss: Mean loss over the epoch's batches, as the optimizer saw them.
         train: Error on training rows as they are, None if it was not asked for.
         validation: Error on the validation rows; NaN if there are none.
         test: Error on the test rows, None if it was not asked for. Nothing is chosen by it.

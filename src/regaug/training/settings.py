@@ -21,7 +21,7 @@ class Settings:
         batch_size: Samples in a batch, of each process if there are several. An epoch leaves out
             the rows that do not fill a batch, other rows in every epoch. Fewer training rows than
             that make one batch.
-        learning_rate: Step size of the optimiser.
+        learning_rate: Step size of the optimizer.
         weight_decay: Shrinks the weights; ``"adamw"`` does it beside the gradient, ``"adam"``
             through it.
         optimizer: ``"adamw"`` or ``"adam"``.

@@ -1,4 +1,4 @@
-"""The parts of a training step: the augmented loss, the optimiser, and words for its failure."""
+"""The parts of a training step: the augmented loss, the optimizer, and words for its failure."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
 from regaug.augment import Augmentation
-from regaug.augment.latent import INPUT, Tap
+from regaug.augment.layer import INPUT, Tap
 from regaug.exceptions import ArgumentError, PlaceError
 from regaug.training.settings import Settings
 
@@ -77,7 +77,7 @@ class AugmentedLoss(nn.Module):
 
 
 def make_optimizer(model: nn.Module, settings: Settings, *, fused: bool) -> torch.optim.Optimizer:
-    """Return the optimiser that the settings describe."""
+    """Return the optimizer that the settings describe."""
     kind = torch.optim.AdamW if settings.optimizer == "adamw" else torch.optim.Adam
     return kind(
         model.parameters(),
@@ -95,7 +95,7 @@ def explain_divergence(
     weights = torch.stack([p.detach().abs().max().float() for p in model.parameters()]).max()
     way_out = (
         f"Lower `learning_rate` (it is {settings.learning_rate:g}), set `clip` to bound the "
-        "gradient, or standardise the data."
+        "gradient, or standardize the data."
     )
     if not bool(x.isfinite().all() and y.isfinite().all()):
         way_out = "Remove or impute what is not finite in the data."

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from regaug.data import standardise
+from regaug.data import standardize
 from regaug.data.base import Part, Split
-from regaug.data.synthetic import make_manifold
+from regaug.data.datasets.synthetic import make_manifold
 from regaug.models import MLP
 from regaug.training import Settings, fit, fit_many
 
@@ -42,7 +42,7 @@ METHODS = [
 @pytest.fixture(scope="module")
 def splits():
     roll = make_manifold("swiss-roll", n=120, noise=0.1)
-    return [standardise(roll.split(seed)) for seed in range(8)]
+    return [standardize(roll.split(seed)) for seed in range(8)]
 
 
 def make_split(train, validation=20, test=25, columns=3, targets=1, seed=0, more=False):
@@ -55,7 +55,7 @@ def make_split(train, validation=20, test=25, columns=3, targets=1, seed=0, more
         y = (x @ mixing).tanh() + 0.1 * torch.randn(n, targets, generator=generator) + 2.0
         return Part(x=x, y=y, rows=np.arange(n), groups=np.arange(n) % 3)
 
-    return standardise(
+    return standardize(
         Split(part(train), part(validation), part(test), {"later": part(9)} if more else {})
     )
 
@@ -71,7 +71,7 @@ def one_by_one(splits, method, settings, hidden=SMALL, precision="64", **options
 
 
 def assert_same(result, expected, split, tolerance=1e-8):
-    """Compare two results, predictions in standardised units."""
+    """Compare two results, predictions in standardized units."""
     assert result.settings == expected.settings
     assert (result.ending, result.best_epoch) == (expected.ending, expected.best_epoch)
     assert result.predictions.keys() == expected.predictions.keys()
@@ -198,7 +198,7 @@ def test_only_what_is_asked_for_is_recorded(splits, record):
             assert (line.test is not None) == ("test" in record)
 
 
-def test_targets_need_not_be_standardised():
+def test_targets_need_not_be_standardized():
     own = make_split(60)
     split = Split(own.train, own.validation, own.test)
     settings = Settings(seed=3, epochs=3)

@@ -83,7 +83,7 @@ def test_named_weights_have_memory_of_their_own():
 
 
 def test_split_weights_share_the_memory_of_the_rows():
-    """The optimiser changes the rows in place, and the net must see it."""
+    """The optimizer changes the rows in place, and the net must see it."""
     layout, rows = stacked(make_nets())
     parts = layout.split(rows)
     rows.zero_()

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from regaug.data import standardise
+from regaug.data import standardize
 from regaug.data.base import Part, Split
 from regaug.exceptions import ArgumentError, ArgumentTypeError
 from regaug.metrics import METRICS
-from regaug.training.scoring import MOST_TRAINING_ROWS, own_targets, own_units
+from regaug.training.scores import MOST_TRAINING_ROWS, own_targets, own_units
 from regaug.training.stacked.rows import StackedRows
 
 NAMES = ("train", "validation", "test")
@@ -29,7 +29,7 @@ def make_split(sizes, seed=0):
 @pytest.fixture
 def splits():
     plain = [make_split(sizes, i) for i, sizes in enumerate([(9, 4, 5), (12, 6, 5), (7, 1, 3)])]
-    return [standardise(plain[0]), plain[1], standardise(plain[2])]
+    return [standardize(plain[0]), plain[1], standardize(plain[2])]
 
 
 def test_the_rows_of_every_part_are_found(splits):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from regaug.data import standardise
+from regaug.data import standardize
 from regaug.data.base import Part, Split
 from regaug.exceptions import (
     ArgumentError,
@@ -20,7 +20,7 @@ from regaug.exceptions import (
 from regaug.models import MLP
 from regaug.training import Settings, fit, fit_many
 from regaug.training.stacked import MOST_RUNS, many, stack
-from regaug.training.stacked.run import Run
+from regaug.training.stacked.training import Training
 
 SMALL = (16, 16)
 
@@ -32,7 +32,7 @@ def make_split(n=60, columns=3, seed=0):
         x = torch.randn(n, columns, generator=generator)
         return Part(x=x, y=x[:, :1].sin() + x[:, -1:] * x[:, :1], rows=np.arange(n))
 
-    return standardise(Split(part(n), part(20), part(25)))
+    return standardize(Split(part(n), part(20), part(25)))
 
 
 def train(data, method, settings, dtype=torch.float64, hidden=SMALL, **options):
@@ -206,7 +206,7 @@ def test_runs_with_and_without_validation_rows_go_together():
 
 def test_the_loss_of_a_run_whose_layer_is_not_finite_is_nan():
     settings = Settings(batch_size=8, method={"place": "layer"})
-    runs = [Run.make(i, make_split(), "foma-rho", settings, SMALL, None) for i in range(3)]
+    runs = [Training.make(i, make_split(), "foma-rho", settings, SMALL, None) for i in range(3)]
     own = stack.Stack(runs, torch.float64, ("validation",))
     weights = own.layout.split(own.weights)
     weights[0][1] = torch.inf

@@ -10,7 +10,7 @@ from torch import Tensor
 from regaug import _random, methods
 from regaug._checks import check_choice
 from regaug.augment import Augmentation
-from regaug.augment.latent import INPUT, Tap
+from regaug.augment.layer import INPUT, Tap
 from regaug.exceptions import ArgumentError, ArgumentTypeError, CheckpointError
 from regaug.integrations.lightning.base import Callback
 from regaug.integrations.lightning.batches import (
@@ -33,8 +33,8 @@ from regaug.integrations.lightning.loader import (
     read_rows,
     with_sampler,
 )
-from regaug.integrations.lightning.watch import TargetsWatch
-from regaug.integrations.lightning.wrapping import replace_loader, wrap_training_step
+from regaug.integrations.lightning.targets import TargetsWatch
+from regaug.integrations.lightning.wrapper import replace_loader, wrap_training_step
 
 if TYPE_CHECKING:
     from lightning.pytorch import LightningModule, Trainer
@@ -207,7 +207,7 @@ class AugmentCallback(Callback):
     ) -> Any:
         """Run ``step`` on the augmented batch and return what it returns."""
         # Of two callbacks with equal seeds each draws for itself, hence the number. And an
-        # optimiser that runs a step twice (L-BFGS) gets the same batch twice.
+        # optimizer that runs a step twice (L-BFGS) gets the same batch twice.
         entropy = trainer.current_epoch, self._batch, trainer.global_rank, self._number
         self.augmentation.generator.manual_seed(_random.derive(self._seed, *entropy))
         return self._act(lambda x, y: step(self._set(batch, x, y), *args, **kwargs), batch)

@@ -42,7 +42,7 @@ def check_weight(augmentation: Augmentation[Any], module: "LightningModule") -> 
     weight = getattr(augmentation, "weight", "one")
     if weight != "one" and not module.automatic_optimization:
         raise ArgumentError(
-            '`weight` must be "one" where the training step calls the optimiser itself '
+            '`weight` must be "one" where the training step calls the optimizer itself '
             f"(automatic_optimization=False), got {weight!r}: the loss is not the callback's to "
             "multiply there."
         )

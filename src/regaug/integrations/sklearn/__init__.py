@@ -1,6 +1,6 @@
 """Estimators for scikit-learn and for pipelines of imbalanced-learn."""
 
 from regaug.integrations.sklearn.regressor import AugmentedMLPRegressor
-from regaug.integrations.sklearn.resampling import AugmentingSampler
+from regaug.integrations.sklearn.sampler import AugmentingSampler
 
 __all__ = ["AugmentedMLPRegressor", "AugmentingSampler"]

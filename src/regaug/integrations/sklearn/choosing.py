@@ -33,7 +33,7 @@ def compare_methods(
     stopping has seen. Where there are too few rows nothing is compared.
 
     Args:
-        whole: All rows, standardised.
+        whole: All rows, standardized.
         stopping: How nets are stopped.
         settings: Settings of every net; their seed decides the splits.
         hidden: Widths of the hidden layers.

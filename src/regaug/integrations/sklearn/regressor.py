@@ -17,13 +17,13 @@ from regaug._checks import check_choice, check_integer, check_range
 from regaug.data.base import Part
 from regaug.data.scaling import Scaler
 from regaug.ensemble import Ensemble, default_settings
-from regaug.ensemble.fitting import MOST_MEMBERS, default_names
+from regaug.ensemble.fit import MOST_MEMBERS, default_names
 from regaug.ensemble.members import mean_and_spread
 from regaug.ensemble.training import train_members
 from regaug.exceptions import ArgumentError
 from regaug.integrations.sklearn.choosing import AUTO, STARTS, best_method, compare_methods
+from regaug.integrations.sklearn.folder import KEY, as_plain, make_preparation, read_about
 from regaug.integrations.sklearn.rows import StoppingRule
-from regaug.integrations.sklearn.saving import KEY, as_plain, make_preparation, read_about
 from regaug.training import Settings
 from regaug.training.results import versions
 
@@ -33,9 +33,9 @@ Values = NDArray[np.float64]
 class AugmentedMLPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """An ensemble of small nets, trained with augmentation; predicts the mean of its members.
 
-    Inputs and targets are standardised inside, and the nets are trained side by side as one stack.
+    Inputs and targets are standardized inside, and the nets are trained side by side as one stack.
     Parameters that scikit-learn's ``MLPRegressor`` has too have the same names and meanings here.
-    There is no ``sample_weight``, which mini-batches cannot honour exactly.
+    There is no ``sample_weight``, which mini-batches cannot honor exactly.
 
     Args:
         method: One of ``regaug.methods.names()``; ``"erm"`` is plain training. ``"auto"`` takes
@@ -50,7 +50,7 @@ class AugmentedMLPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc
         max_iter: Passes over the training rows, at most.
         batch_size: Rows in a batch; ``"auto"`` is 32, and more from 1,024 rows on. Fewer training
             rows than that make one batch.
-        learning_rate_init: Step size of the optimiser, AdamW.
+        learning_rate_init: Step size of the optimizer, AdamW.
         weight_decay: How much the weights shrink, in units of the step size.
         early_stopping: Each net puts some rows aside, other rows than the other nets do, and keeps
             the epoch that does best on them. With fewer than 5 rows to put aside, and if False, all

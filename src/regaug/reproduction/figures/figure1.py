@@ -81,7 +81,7 @@ def caption(data: Numbers) -> str:
     far = {name: method["distance"] for name, method in data["methods"].items()}
     return (
         "Where new samples of a curve fall. Noise moves points in all directions, mixup draws "
-        "them to the middle, FOMA moves a batch towards a line (through the origin, or through its "
+        "them to the middle, FOMA moves a batch toward a line (through the origin, or through its "
         "mean where it is decomposed about that), CEMS follows the curve. Mean distance to the "
         f"curve: noise {far['Gaussian noise']:.3f}, mixup {far['mixup']:.3f}, FOMA "
         f"{far['FOMA']:.3f}, about the mean {far['FOMA about the mean']:.3f}, CEMS "

@@ -12,8 +12,8 @@ from regaug.exceptions import ArgumentError, ArgumentTypeError
 from regaug.training.bar import Bar
 from regaug.training.results import RunResult
 from regaug.training.settings import Recorded, Settings
-from regaug.training.stacked.run import Run
 from regaug.training.stacked.stack import Stack
+from regaug.training.stacked.training import Training
 
 # More runs in a stack gain little: by then the arithmetic itself takes most of the time.
 MOST_RUNS = 32
@@ -33,7 +33,7 @@ def fit_many(
     """Train the net for tables many times with one method, as stacks of runs.
 
     Args:
-        data: The split of every run, or one for all of them: tables, standardised. Where there are
+        data: The split of every run, or one for all of them: tables, standardized. Where there are
             no validation rows a run takes all its epochs and keeps the last.
         method: One of ``regaug.methods.names()``.
         settings: The settings of every run. Runs are put into stacks that fit; what a stack
@@ -49,9 +49,9 @@ def fit_many(
         infinite ends as ``"diverged"``, with the best epoch it had before.
 
     Example:
-        >>> from regaug.data import standardise
-        >>> from regaug.data.synthetic import make_manifold
-        >>> splits = [standardise(make_manifold("sine", n=200).split(seed)) for seed in range(3)]
+        >>> from regaug.data import standardize
+        >>> from regaug.data.datasets.synthetic import make_manifold
+        >>> splits = [standardize(make_manifold("sine", n=200).split(seed)) for seed in range(3)]
         >>> settings = [Settings(epochs=5, seed=seed) for seed in range(3)]
         >>> results = fit_many(splits, "foma-rho", settings)
         >>> [result.settings.seed for result in results]
@@ -68,7 +68,7 @@ def fit_many(
         if not isinstance(split, Split):
             raise ArgumentTypeError(
                 f"`data` must be a split or a list of splits, got {type(split).__name__}. Split it "
-                "first: regaug.data.standardise(data.split(seed=0))."
+                "first: regaug.data.standardize(data.split(seed=0))."
             )
     check_choice("dtype", dtype, (torch.float32, torch.float64))
     for part in record:
@@ -76,7 +76,7 @@ def fit_many(
     recorded = tuple(dict.fromkeys(("validation", *record)))
 
     runs = [
-        Run.make(number, split, method, own, hidden, initial[number] if initial else None)
+        Training.make(number, split, method, own, hidden, initial[number] if initial else None)
         for number, (split, own) in enumerate(zip(splits, settings, strict=True))
     ]
     results: dict[int, RunResult] = {}
@@ -88,7 +88,7 @@ def fit_many(
     return [results[number] for number in range(len(runs))]
 
 
-def _make_stacks(runs: Sequence[Run]) -> Iterator[list[Run]]:
+def _make_stacks(runs: Sequence[Training]) -> Iterator[list[Training]]:
     """Put runs of the same form together, in the order they came, at most so many."""
     forms = list(dict.fromkeys(run.form for run in runs))
     for _, alike in groupby(sorted(runs, key=lambda run: forms.index(run.form)), lambda r: r.form):
@@ -97,7 +97,7 @@ def _make_stacks(runs: Sequence[Run]) -> Iterator[list[Run]]:
             yield members[start : start + MOST_RUNS]
 
 
-def _describe(run: Run, result: RunResult) -> str:
+def _describe(run: Training, result: RunResult) -> str:
     last = result.history[-1]
     if run.has_validation:
         return f"{result.settings.metric} {last.validation:.4g}"

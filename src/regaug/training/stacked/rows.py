@@ -11,7 +11,7 @@ from torch.nn.utils.rnn import pad_sequence
 from regaug.data.base import Part, Split
 from regaug.exceptions import ArgumentError, ArgumentTypeError
 from regaug.metrics import METRICS
-from regaug.training.scoring import own_targets, own_units, recorded_training_rows
+from regaug.training.scores import own_targets, own_units, recorded_training_rows
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,18 +13,18 @@ from torch.optim.adam import adam
 from torch.optim.adamw import adamw
 
 from regaug import _random
-from regaug.augment.latent import INPUT
+from regaug.augment.layer import INPUT
 from regaug.data.base import Part
 from regaug.exceptions import NonFiniteError
 from regaug.metrics import Scores
 from regaug.training.results import Epoch, RunResult, versions
 from regaug.training.schedule import rate_factor
-from regaug.training.scoring import score_parts
+from regaug.training.scores import score_parts
 from regaug.training.settings import Recorded, Settings
-from regaug.training.stacked.augmenting import StepAugmentation
+from regaug.training.stacked.augmentation import StepAugmentation
 from regaug.training.stacked.net import Layout, forward, loss_and_gradient
 from regaug.training.stacked.rows import StackedRows
-from regaug.training.stacked.run import Run
+from regaug.training.stacked.training import Training
 
 # Numbers of a hidden layer that are held at a time when a part is predicted (32 MB).
 _BLOCK = 2**23
@@ -32,12 +32,12 @@ _BLOCK = 2**23
 
 @dataclass
 class _Alike:
-    """Neighbouring runs with the same rates, which the optimiser updates in one call."""
+    """Neighboring runs with the same rates, which the optimizer updates in one call."""
 
     runs: slice
     settings: Settings
     n_batches: int
-    steps: Tensor  # taken so far; the optimiser counts them here
+    steps: Tensor  # taken so far; the optimizer counts them here
 
 
 class _Step:
@@ -57,7 +57,7 @@ class _Step:
 
 
 class Stack:
-    """Runs of one form (:attr:`Run.form`), trained together.
+    """Runs of one form (:attr:`Training.form`), trained together.
 
     Runs with more steps in an epoch come first, so that those which take part in a step are always
     the first ones. A run that has ended leaves the stack.
@@ -69,7 +69,7 @@ class Stack:
     """
 
     def __init__(
-        self, runs: Sequence[Run], dtype: torch.dtype, recorded: Sequence[Recorded]
+        self, runs: Sequence[Training], dtype: torch.dtype, recorded: Sequence[Recorded]
     ) -> None:
         self.runs = sorted(runs, key=lambda run: (-len(run.sampler), repr(run.rates)))
         self.recorded = recorded
@@ -83,7 +83,7 @@ class Stack:
         # Adam's running means of the gradient and of its square.
         self.means, self.squares = torch.zeros_like(self.weights), torch.zeros_like(self.weights)
 
-    def train(self) -> Iterator[tuple[Run, RunResult]]:
+    def train(self) -> Iterator[tuple[Training, RunResult]]:
         """Train all runs to their ends; give each with its result when it has ended."""
         epoch = 0
         while self.runs:
@@ -157,7 +157,7 @@ class Stack:
         return loss.detach()
 
     def _update(self, gradient: Tensor, alike: Sequence[_Alike], epoch: int, number: int) -> None:
-        """Take one step of the optimiser for the runs that have a gradient."""
+        """Take one step of the optimizer for the runs that have a gradient."""
         for group in alike:
             runs, own = group.runs, group.settings
             if runs.stop > len(gradient):
@@ -217,7 +217,7 @@ class Stack:
             ]
         return torch.cat(blocks, dim=1)
 
-    def _take_out_ended(self) -> Iterator[tuple[Run, RunResult]]:
+    def _take_out_ended(self) -> Iterator[tuple[Training, RunResult]]:
         ended = [number for number, run in enumerate(self.runs) if run.ending is not None]
         if not ended:
             return
@@ -251,7 +251,7 @@ class Stack:
             made_by=versions(),
         )
 
-    def _score(self, run: Run, weights: Tensor) -> tuple[dict[str, Scores], dict[str, Tensor]]:
+    def _score(self, run: Training, weights: Tensor) -> tuple[dict[str, Scores], dict[str, Tensor]]:
         layers = self.layout.split(weights[None])
 
         def predict(part: Part) -> Tensor:

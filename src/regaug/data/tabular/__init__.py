@@ -1,0 +1,1 @@
+"""The user's table: read, checked, encoded, and made anew."""

@@ -1,0 +1,305 @@
+"""What becomes of a column, learned on training rows: a number, a flag, a date, a category."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regaug.data.tabular.values import (
+    Floats,
+    Levels,
+    Values,
+    count,
+    dates_of,
+    numbers_of,
+    read_dates,
+    read_levels,
+    read_numbers,
+)
+from regaug.exceptions import DataError
+
+MISSING_SHARE = 0.01  # from this share of training rows on, a gap has a column of its own
+READABLE_SHARE = 0.95  # text of which this share are numbers (or dates) is numbers (or dates)
+RARE_SHARE, RARE_ROWS, MAX_LEVELS = 0.01, 5, 50
+OTHER = "(other)"  # what decoding writes for the pooled levels
+UNIQUE_SHARE = 0.9  # text with more levels than this share of its rows tells the rows apart
+FAR = 4e6  # days from 1970 to beyond the years -9999 and 9999
+DAY = 86_400e6  # microseconds
+
+
+@dataclass(frozen=True)
+class Number:
+    """Numbers stay as they are; a gap becomes the median of the training rows."""
+
+    kind: ClassVar[str] = "number"
+    name: str
+    fill: float
+    indicator: bool
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Names of the columns it is encoded to."""
+        return (self.name, f"{self.name}=(missing)") if self.indicator else (self.name,)
+
+    def encode(self, series: Any, out: NDArray[np.float32]) -> None:
+        """Write the encoded values of ``series`` to ``out``, a row per feature."""
+        values = _check_readable(self.name, read_numbers(series), "number").values
+        gaps = np.isnan(values)
+        out[0] = values
+        out[0, gaps] = self.fill
+        if self.indicator:
+            out[1] = gaps
+
+    def decode(self, values: Floats) -> NDArray[Any]:
+        """Return the column whose features, a row each, are ``values``; NaN is a gap."""
+        return np.where(_gaps(self, values), np.nan, _shortest(values[0]))
+
+
+@dataclass(frozen=True)
+class Boolean(Number):
+    """True and false, as 1 and 0."""
+
+    kind: ClassVar[str] = "boolean"
+
+    def decode(self, values: Floats) -> NDArray[Any]:
+        """Return the column whose features, a row each, are ``values``; None is a gap."""
+        flags: NDArray[np.bool_] = values[0] > 0.5
+        gaps = _gaps(self, values)
+        if not gaps.any():
+            return flags
+        column: NDArray[np.object_] = flags.astype(object)
+        column[gaps] = None
+        return column
+
+
+@dataclass(frozen=True)
+class Date:
+    """Days since the mean of the training rows; the time of year and of day as sine and cosine.
+
+    Times with an offset are taken in UTC. ``mean`` and ``fill`` are days since 1970.
+    """
+
+    kind: ClassVar[str] = "date"
+    name: str
+    mean: float
+    fill: float
+    year: bool
+    hour: bool
+    indicator: bool
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Names of the columns it is encoded to."""
+        parts = ["days"]
+        parts += ["year sine", "year cosine"] * self.year + ["hour sine", "hour cosine"] * self.hour
+        gap = [f"{self.name}=(missing)"] * self.indicator
+        return (*(f"{self.name} {part}" for part in parts), *gap)
+
+    def encode(self, series: Any, out: NDArray[np.float32]) -> None:
+        """Write the encoded values of ``series`` to ``out``, a row per feature."""
+        days = _check_readable(self.name, read_dates(series), "date").values
+        gaps = np.isnan(days)
+        days = np.where(gaps, self.fill, days)
+        out[0] = days - self.mean
+        turns = [_of_year(days)] * self.year + [days % 1.0] * self.hour
+        for place, turn in enumerate(turns):
+            out[1 + 2 * place] = np.sin(2 * np.pi * turn)
+            out[2 + 2 * place] = np.cos(2 * np.pi * turn)
+        if self.indicator:
+            out[-1] = gaps
+
+    def decode(self, values: Floats) -> NDArray[Any]:
+        """Return the column whose features, a row each, are ``values``; NaT is a gap.
+
+        The days say it all; the time of year and of day follow from them.
+        """
+        days = np.clip(values[0] + self.mean, -FAR, FAR)
+        dates = np.round(days * DAY).astype(np.int64).astype("datetime64[us]")
+        return np.where(_gaps(self, values), np.datetime64("NaT", "us"), dates)
+
+
+@dataclass(frozen=True)
+class Category:
+    """One column of 0 and 1 per level.
+
+    A level that was rare or unseen in training is "other" if there is such a column, else all
+    columns are 0; so is a gap, where gaps were too few in training to have a column.
+    """
+
+    kind: ClassVar[str] = "category"
+    name: str
+    levels: tuple[str, ...]
+    other: bool
+    missing: bool
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Names of the columns it is encoded to."""
+        more = [OTHER] * self.other + ["(missing)"] * self.missing
+        return tuple(f"{self.name}={level}" for level in (*self.levels, *more))
+
+    def encode(self, series: Any, out: NDArray[np.float32]) -> None:
+        """Write the encoded values of ``series`` to ``out``, a row per feature."""
+        import pandas as pd
+
+        codes, texts = read_levels(series)
+        unseen = len(self.levels) if self.other else -1
+        place = pd.Index(self.levels, dtype=object).get_indexer(texts)
+        place[place < 0] = unseen
+        gap = len(self.levels) + self.other if self.missing else unseen
+        feature = np.append(place, gap)[codes]  # the code of a gap is -1: the last one
+        rows = np.flatnonzero(feature >= 0)
+        out[:] = 0.0
+        out[feature[rows], rows] = 1.0
+
+    def decode(self, values: Floats) -> NDArray[Any]:
+        """Return the column whose features, a row each, are ``values``; None is a gap.
+
+        The level is the one with the largest value. A row whose values sum to less than one half
+        is nearer to having no level than to having one.
+        """
+        more = [OTHER] * self.other + [None] * self.missing
+        texts = np.array([*self.levels, *more, None], dtype=object)
+        place = np.where(values.sum(axis=0) < 0.5, -1, values.argmax(axis=0))
+        return texts[place]
+
+
+Column = Number | Date | Category
+
+
+def _of_year(days: Floats) -> Floats:
+    """Return how much of its year has passed at each day, from 0 to 1."""
+    first = np.floor(days).astype("datetime64[D]").astype("datetime64[Y]").astype("datetime64[D]")
+    return (days - first.astype(np.int64)) / 365.25
+
+
+def _gaps(column: Number | Date, values: Floats) -> NDArray[np.bool_]:
+    """Return where the features of a column say that its value is missing."""
+    if column.indicator:
+        return np.asarray(values[-1] > 0.5)
+    return np.zeros(values.shape[1], dtype=bool)
+
+
+def _shortest(values: Floats) -> Floats:
+    """Return the shortest decimal numbers that are these in float32: 50.1 again, not 50.0999985."""
+    return values.astype(np.float32).astype("U").astype(np.float64)
+
+
+def _check_readable(name: str, read: Values, what: str) -> Values:
+    if read.unreadable and read.readable_share == 0.0:
+        raise DataError(
+            f"Column {name!r} must hold {what}s as in training, got {read.example!r} "
+            f"and not one {what}."
+        )
+    return read
+
+
+def fit_column(name: str, series: Any, places: NDArray[Any]) -> tuple[Column | None, list[str]]:
+    """Return what a column becomes (None: nothing) and what there is to say about it."""
+    import pandas as pd
+
+    if series.dtype.kind == "M":
+        return _fit_date(name, read_dates(series))
+    if series.dtype.kind in "biufm":
+        read, is_boolean = read_numbers(series), series.dtype.kind == "b"
+        return _fit_number(name, series, read, places, is_boolean=is_boolean)
+    levels = read_levels(series)
+    if isinstance(series.dtype, pd.CategoricalDtype):
+        return _fit_category(name, levels)
+    # What a column is must not depend on its type: another row of the table may have changed it.
+    read = numbers_of(levels)
+    if read.readable_share >= READABLE_SHARE:
+        is_boolean = set(levels[1]) <= {"True", "False"}
+        return _fit_number(name, series, read, places, is_boolean=is_boolean)
+    dates = dates_of(levels)
+    if dates.readable_share >= READABLE_SHARE:
+        return _fit_date(name, dates)
+    return _fit_category(name, levels)
+
+
+def _fit_number(
+    name: str, series: Any, read: Values, places: NDArray[Any], *, is_boolean: bool
+) -> tuple[Column | None, list[str]]:
+    gaps = np.isnan(read.values)
+    present = read.values[~gaps] if gaps.any() else read.values
+    if not len(present):
+        return None, ["left out: it holds no value"]
+    low, high, has_gaps = present.min(), present.max(), bool(gaps.mean() >= MISSING_SHARE)
+    if np.float32(low) == np.float32(high):
+        if has_gaps:  # whether it is there is all it can tell
+            return _fit_category(name, read_levels(series))
+        return None, [f"left out: constant ({low:g})"]
+    if len(present) == len(places) and np.ptp(present - places) == 0:
+        return None, ["left out: row numbers"]
+    column = (Boolean if is_boolean else Number)(name, _median(present), has_gaps)
+    return column, _gap_notes(read, f"the median {column.fill:g}", has_gaps)
+
+
+def _fit_date(name: str, read: Values) -> tuple[Column | None, list[str]]:
+    gaps = np.isnan(read.values)
+    present = read.values[~gaps]
+    if not len(present):
+        return None, ["left out: it holds no value"]
+    if np.ptp(present) == 0:
+        return None, ["left out: one date only"]
+    indicator = bool(gaps.mean() >= MISSING_SHARE)
+    column = Date(
+        name,
+        mean=float(present.mean()),
+        fill=_median(present),
+        year=bool(np.ptp(np.floor(present)) > 0),
+        hour=bool(np.ptp(present % 1.0) > 1e-9),
+        indicator=indicator,
+    )
+    return column, _gap_notes(read, "the median date", indicator)
+
+
+def _fit_category(name: str, levels: Levels) -> tuple[Column | None, list[str]]:
+    codes, texts = levels
+    rows, gaps = len(codes), int((codes < 0).sum())
+    if not len(texts):
+        return None, ["left out: it holds no value"]
+    if len(texts) > max(UNIQUE_SHARE * (rows - gaps), 2):
+        return None, [
+            f"left out: {len(texts):,} different texts in {rows - gaps:,} rows tell rows apart"
+        ]
+    counts = np.bincount(codes[codes >= 0], minlength=len(texts))
+    is_frequent = (counts >= RARE_SHARE * rows) & (counts >= RARE_ROWS)
+    kept = sorted(np.flatnonzero(is_frequent), key=lambda i: (-counts[i], texts[i]))[:MAX_LEVELS]
+    pooled, has_gaps = len(texts) - len(kept), gaps >= MISSING_SHARE * rows and gaps > 0
+    if len(kept) + (pooled > 0) + has_gaps < 2:
+        if kept:
+            return None, [f"left out: constant ({texts[kept[0]]!r})"]
+        return None, [f"left out: none of its {pooled:,} levels is frequent enough"]
+    notes = [f"pooled: {pooled:,} of {len(texts):,} levels into (other)"] if pooled else []
+    if has_gaps:
+        notes.append(f"has {count(gaps, 'gap')}: a level of their own")
+    elif gaps:
+        notes.append(f"has {count(gaps, 'gap')}: {'(other)' if pooled else 'no level'}")
+    names = tuple(sorted(texts[i] for i in kept))
+    return Category(name, names, other=pooled > 0, missing=has_gaps), notes
+
+
+def _median(values: Floats) -> float:
+    """Return the median; several times as fast as NumPy's, which looks for NaN by sorting more."""
+    half = len(values) // 2
+    parted = np.partition(values, half)
+    if len(values) % 2:
+        return float(parted[half])
+    return float(parted[:half].max() / 2 + parted[half] / 2)
+
+
+def _gap_notes(read: Values, fill: str, indicator: bool) -> list[str]:
+    notes = []
+    if read.infinite:
+        notes.append(f"has {count(read.infinite, 'infinite value')}, taken as missing")
+    if read.unreadable:
+        notes.append(
+            f"has {count(read.unreadable, 'unreadable value')} ({read.example!r}), taken as missing"
+        )
+    gaps = read.missing + read.infinite + read.unreadable
+    if gaps:
+        extra = ", and a column that says so" if indicator else ""
+        notes.append(f"imputed: {count(gaps, 'gap')} became {fill}{extra}")
+    return notes

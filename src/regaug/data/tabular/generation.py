@@ -1,0 +1,171 @@
+"""New rows for a table, made by a method, in the table's own units and column names."""
+
+from collections.abc import Iterator, Mapping
+from itertools import count, islice
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from regaug import _random, methods
+from regaug._checks import check_integer
+from regaug.augment import Augmentation, Identity
+from regaug.data.arrays import ArrayData
+from regaug.data.base import Data
+from regaug.data.scaling import Scaler
+from regaug.data.tabular.columns import Number
+from regaug.data.tabular.encoding import Encoder
+from regaug.data.tabular.restoration import restore
+from regaug.data.tabular.table import Table
+from regaug.data.tabular.values import read_levels, read_numbers
+from regaug.exceptions import ArgumentError, ArgumentTypeError
+from regaug.samplers import BatchSampler
+
+BATCH_SIZE = 32
+
+
+def generate(
+    data: Data,
+    *,
+    method: str,
+    rows: int,
+    seed: int = 0,
+    settings: Mapping[str, Any] | None = None,
+    append: bool = False,
+) -> Any:
+    """Make new rows of a table with a method, in the table's own units and column names.
+
+    All rows are encoded and standardized, batches of them are drawn and augmented as in training,
+    every batch at full strength, and what comes out is decoded: of a category the level that is
+    nearest; whole numbers where the column has only such; dates in steps of whole days, hours,
+    minutes or seconds, as in the table. For levels that are too rare to be told apart one of them
+    is drawn. A value is missing where it mostly comes from rows in which it is missing. No number
+    and no date leaves the range that it has in the table.
+
+    The rows are for training only. They are made from the rows of the table, targets included: an
+    error that is measured on them, or on rows that they were made from, says nothing about new
+    data. Split first, and make new rows from the training part alone.
+
+    Args:
+        data: A table: ``regaug.data.read_table(...)``, or a named one, whose columns then are
+            ``x1``, ``x2``, ... and ``target``.
+        method: One of ``regaug.methods.names()`` that acts on inputs.
+        rows: How many, at least 1.
+        seed: The same seed gives the same rows.
+        settings: Settings of the method that differ from its defaults. Those that say when to act
+            in training (``p``, ``anneal``, ``append``) have no effect.
+        append: Return the table's own rows, those with a target, followed by the new ones.
+
+    Returns:
+        A pandas frame with the inputs and targets of the table, in its order and of its types. What
+        is no input is left out: groups, times, dropped columns, and those that tell rows apart.
+        Columns that are constant or empty stay so.
+
+    Example:
+        >>> import pandas as pd
+        >>> from regaug.data import read_table
+        >>> frame = pd.DataFrame({"size": range(50, 80), "city": ["Oslo", "Rome"] * 15})
+        >>> frame["price"] = frame["size"] ** 2.0
+        >>> table = read_table(frame.sample(frac=1.0, random_state=0), target="price")
+        >>> new = generate(table, method="mixup", rows=100)
+        >>> new.shape, sorted(new["city"].unique()), bool(new["size"].between(50, 79).all())
+        ((100, 3), ['Oslo', 'Rome'], True)
+    """
+    table, rows = _as_table(data), check_integer("rows", rows, 1)
+    frame, rng = table.frame, _random.numpy_generator(check_integer("seed", seed, 0), 0, 0, 6)
+    encoder = Encoder.fit(frame[list(table.inputs)])
+    x = torch.from_numpy(encoder.transform(frame)).double()
+    y = np.column_stack([read_numbers(frame[target]).values for target in table.targets])
+    new_x, new_y, _ = augment_rows(x, torch.from_numpy(y), method, settings or {}, rows, seed)
+    targets = Encoder(tuple(Number(name, 0.0, indicator=False) for name in table.targets))
+    new = {
+        column.name: restore(column, values[column.name], frame[column.name], rng)
+        for known, values in ((encoder, encoder.decode(new_x)), (targets, targets.decode(new_y)))
+        for column in known.columns
+    }
+    for name in set(table.inputs).difference(new):
+        codes, texts = read_levels(frame[name])
+        if len(texts) < 2:  # constant, or without any value
+            new[name] = frame[name].take(np.repeat(codes.argmax(), rows))
+    return _in_order(new, frame, append)
+
+
+def _as_table(data: Data) -> Table:
+    import pandas as pd
+
+    if isinstance(data, Table):
+        return data
+    if not isinstance(data, ArrayData) or data.x.ndim != 2:
+        raise ArgumentTypeError(
+            "`data` must be a table: regaug.data.read_table(...), or a named data set of that "
+            f"kind, got {type(data).__name__}."
+        )
+    inputs = [f"x{place}" for place in range(1, data.x.shape[1] + 1)]
+    several = data.y.shape[1] > 1
+    targets = [f"target_{i}" for i in range(1, data.y.shape[1] + 1)] if several else ["target"]
+    frame = pd.DataFrame(np.hstack([data.x, data.y]), columns=[*inputs, *targets])
+    return Table(frame, targets=targets, name=data.info.name)
+
+
+def augment_rows(
+    x: Tensor, y: Tensor, method: str, changes: Mapping[str, Any], rows: int, seed: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
+    """Standardize, draw and augment batches until there are enough rows, and scale them back.
+
+    Args:
+        x: Inputs ``(n, d)``, float64, finite.
+        y: Targets ``(n, m)``, likewise.
+        method: Name of a method that acts on inputs.
+        changes: Settings of the method that differ from its defaults.
+        rows: How many new rows, at least 1.
+        seed: The same seed gives the same rows.
+
+    Returns:
+        New inputs and targets, and the place of the row that each of them started from.
+    """
+    chosen = methods.get(method)
+    settings = {**chosen.settings(**changes), "p": 1.0, "anneal": None, "append": False}
+    augmentation = chosen.make_augmentation(settings, seed=seed)
+    _check_usable(method, augmentation, settings["place"])
+    x_scaler, y_scaler = Scaler.fit(x), Scaler.fit(y)
+    x, y = x_scaler.transform(x), y_scaler.transform(y)
+    augmentation.fit(x, y)
+    # Whole batches only: a batch of a row or two has no neighborhood.
+    size = min(BATCH_SIZE, len(x))
+    sampler = chosen.make_sampler(y, size, settings, seed=seed, drop_last=True)
+    batches = list(islice(_endless(sampler), -(-rows // size)))
+    made = [augmentation(x[batch], y[batch]) for batch in batches]
+    new_x, new_y = (torch.cat(parts)[:rows] for parts in zip(*made, strict=True))
+    # Where a batch brings partners they come last, and no row starts from them.
+    sources = np.concatenate([batch[:size] for batch in batches])[:rows]
+    return x_scaler.inverse(new_x).numpy(), y_scaler.inverse(new_y).numpy(), sources
+
+
+def _check_usable(method: str, augmentation: Augmentation[Any], place: Any) -> None:
+    if isinstance(augmentation, Identity):
+        raise ArgumentError(
+            f"`method` must make new rows, got {method!r}, which is plain training. Choose "
+            "another, such as 'mixup' or 'cems'."
+        )
+    if place != methods.INPUT:
+        raise ArgumentError(
+            f"`method` must act on inputs, got {method!r} at {place!r}: what it makes there are no "
+            "rows of a table. Choose another, such as 'mixup' or 'cems'."
+        )
+
+
+def _endless(sampler: BatchSampler) -> Iterator[list[int]]:
+    for epoch in count():
+        sampler.set_epoch(epoch)
+        yield from sampler
+
+
+def _in_order(columns: Mapping[str, Any], frame: Any, append: bool) -> Any:
+    """Return the columns as a frame, in the order of the table, below its rows if asked to."""
+    import pandas as pd
+
+    names = [name for name in frame.columns if name in columns]
+    new = pd.DataFrame({name: columns[name].reset_index(drop=True) for name in names})
+    return pd.concat([frame[names], new], ignore_index=True) if append else new

@@ -1,0 +1,113 @@
+"""Decoded values in the manner of the column they are for: its range, its steps, its type."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regaug.data.tabular.columns import DAY, Boolean, Category, Column, Date, Number
+from regaug.data.tabular.values import Floats, read_dates, read_levels, read_numbers
+
+_LARGEST_WHOLE = 2**53  # beyond, a float does not tell whole numbers apart
+_STEPS = (86_400_000_000, 3_600_000_000, 60_000_000, 1_000_000)  # day to second, in microseconds
+
+
+def restore(column: Column, values: Any, series: Any, rng: np.random.Generator) -> Any:
+    """Return decoded values in the manner of a column of the table.
+
+    Numbers and dates stay within the column's range and keep to its steps: whole numbers, days,
+    hours, minutes or seconds, where all values are such. Levels are written as in the column; one
+    that stands for several rare ones is one of these. The type is that of the column.
+
+    Args:
+        column: What the column was encoded as.
+        values: What :meth:`regaug.data.tabular.encoding.Encoder.decode` gives for it.
+        series: The column of the table.
+        rng: Draws among rare levels, and among the ways a level is written.
+
+    Returns:
+        A pandas series with a value for each of ``values``.
+
+    Example:
+        >>> import pandas as pd
+        >>> rooms, new = pd.Series([2, 3, 5]), pd.Series([0.4, 3.2])
+        >>> rng = np.random.default_rng(0)
+        >>> restore(Number("rooms", fill=3.0, indicator=False), new, rooms, rng).tolist()
+        [2, 3]
+    """
+    if isinstance(column, Date):
+        return _restore_dates(values, series)
+    if isinstance(column, Number) and not isinstance(column, Boolean):
+        return _restore_numbers(values.to_numpy(), series)
+    return _restore_levels(column, values, series, rng)
+
+
+def _restore_numbers(values: Floats, series: Any) -> Any:
+    import pandas as pd
+
+    known, gaps = read_numbers(series).values, np.isnan(values)
+    known = known[~np.isnan(known)]
+    kind = series.dtype.kind
+    if kind == "m":
+        spans = _keep_steps(np.where(gaps, 0.0, values) * DAY, known * DAY)[0]
+        return pd.Series(spans.astype("timedelta64[us]")).mask(gaps).astype(series.dtype)
+    values = np.clip(values, known.min(), known.max())
+    is_whole = bool((known == np.rint(known)).all() and np.abs(known).max() < _LARGEST_WHOLE)
+    values = np.rint(values) if is_whole else values
+    if kind == "f" or (kind in "iu" and is_whole):
+        return pd.Series(values).astype(series.dtype)
+    if kind in "iu":
+        return pd.Series(values)
+    texts = [str(int(value)) if value.is_integer() else str(value) for value in values.tolist()]
+    return _as_texts(texts, gaps, series)
+
+
+def _restore_dates(values: Any, series: Any) -> Any:
+    import pandas as pd
+
+    days, gaps = read_dates(series).values, values.isna().to_numpy()
+    known = days[~np.isnan(days)] * DAY
+    new = values.to_numpy().astype("datetime64[us]").astype(np.int64)
+    new, step = _keep_steps(new, known)
+    dates = pd.Series(new.astype("datetime64[us]")).mask(gaps)
+    if series.dtype.kind == "M":
+        zone = getattr(series.dt, "tz", None)
+        dates = dates if zone is None else dates.dt.tz_localize("UTC").dt.tz_convert(zone)
+        return dates.astype(series.dtype)
+    is_midnight = not (np.rint(known).astype(np.int64) % _STEPS[0]).any()
+    second = "%Y-%m-%d %H:%M:%S" if step > 1 else "%Y-%m-%d %H:%M:%S.%f"
+    return _as_texts(dates.dt.strftime("%Y-%m-%d" if is_midnight else second), gaps, series)
+
+
+def _keep_steps(values: NDArray[Any], known: Floats) -> tuple[NDArray[np.int64], int]:
+    """Move times, in microseconds, into the range and to the steps of the known ones."""
+    times = np.rint(known).astype(np.int64)
+    first, low, high = int(times[0]), int(times.min()), int(times.max())
+    step = next((step for step in _STEPS if not ((times - first) % step).any()), 1)
+    apart = np.rint((np.clip(values, low, high) - first) / step).astype(np.int64)
+    return first + apart * step, step
+
+
+def _as_texts(texts: Any, gaps: NDArray[np.bool_], series: Any) -> Any:
+    import pandas as pd
+
+    column = pd.Series(texts, dtype=object).mask(gaps, None)
+    return column.astype(series.dtype) if isinstance(series.dtype, pd.StringDtype) else column
+
+
+def _restore_levels(
+    column: Category | Boolean, values: Any, series: Any, rng: np.random.Generator
+) -> Any:
+    """Take every value from a row of the table that has the level, however it is written there."""
+    codes, texts = read_levels(series)
+    levels = column.levels if isinstance(column, Category) else texts
+    rows_of = {text: np.flatnonzero(codes == code) for code, text in enumerate(texts)}
+    is_rare = np.append(~np.isin(texts.astype(str), levels), False)[codes]
+    found = np.empty(len(values), dtype=np.int64)
+    for text in [None, *values.dropna().unique()]:
+        places = np.flatnonzero(values.isna() if text is None else values == text)
+        rows = np.flatnonzero(codes < 0 if text is None else is_rare)
+        rows = rows if text is None else rows_of.get(str(text), rows)
+        # No such row: a gap that decoding made up in a column without any.
+        found[places] = rng.choice(rows if len(rows) else len(codes), len(places))
+    return series.take(found)

@@ -1,0 +1,191 @@
+"""The columns of a table read as numbers, as dates or as levels."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regaug.exceptions import ArgumentTypeError, DataError
+
+Floats = NDArray[np.float64]
+Levels = tuple[NDArray[np.int64], NDArray[np.object_]]
+
+LARGEST = float(np.finfo(np.float32).max)
+_NUMBER = r"[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[iI]nf(?:inity)?)"
+_SINGLE_DIGIT = r"(?<![\d.])(\d)(?!\d)"
+_TIME = r"[T ]\d{1,2}:\d{2}(:\d{2}(\.\d{1,9})?)?\s?(Z|[+-]\d{2}:?\d{2})?"
+_DATE = rf"\d{{4}}([-/])(\d{{2}}|\d{{1,2}}\1\d{{1,2}}({_TIME})?)"
+_WORDS = {"true": "True", "TRUE": "True", "false": "False", "FALSE": "False", "": None, "?": None}
+
+
+@dataclass(frozen=True)
+class Values:
+    """A column read as numbers: NaN stands for a gap, for text and for infinity, all counted."""
+
+    values: Floats
+    missing: int = 0
+    unreadable: int = 0
+    example: str = ""
+    infinite: int = 0
+
+    @property
+    def readable_share(self) -> float:
+        """Share of the values that are there which could be read."""
+        there = len(self.values) - self.missing
+        return 1.0 - self.unreadable / there if there else 1.0
+
+
+def count(number: int, noun: str) -> str:
+    """Return a number and what it counts, such as ``"1,200 rows"``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def column_names(frame: Any, *, only: set[str] | None = None) -> list[str]:
+    """Return the names of a pandas frame's columns as text, and refuse a name used twice."""
+    if not hasattr(frame, "iloc") or not hasattr(frame, "columns"):
+        raise ArgumentTypeError(
+            f"`frame` must be a pandas DataFrame, got {type(frame).__name__}. "
+            "Convert it with regaug.data.tabular.table.read_frame(frame)."
+        )
+    names = [str(name) for name in frame.columns]
+    check_unique(names if only is None else [name for name in names if name in only])
+    return names
+
+
+def check_unique(names: list[str]) -> None:
+    """Refuse column names that are used twice."""
+    if len(set(names)) < len(names):
+        twice = sorted({name for name in names if names.count(name) > 1})
+        listed = ", ".join(repr(name) for name in twice[:10])
+        raise DataError(f"Column names must be unique, got {listed} more than once. Rename them.")
+
+
+def read_numbers(series: Any) -> Values:
+    """Read a column as numbers: text such as ``"1.5"`` or ``"true"`` too, time spans as days."""
+    dtype = series.dtype
+    if dtype.kind == "m":
+        return _finite(series.dt.total_seconds().to_numpy(dtype=np.float64) / 86_400)
+    if dtype.kind not in "biuf":
+        return numbers_of(read_levels(series))
+    if isinstance(dtype, np.dtype):
+        return _finite(series.to_numpy(dtype=np.float64))
+    return _finite(series.to_numpy(dtype=np.float64, na_value=np.nan))
+
+
+def read_dates(series: Any) -> Values:
+    """Read a column as days since 1970: dates, or text such as ``"2024-01-31 12:30"``."""
+    import pandas as pd
+
+    if series.dtype.kind != "M":
+        return dates_of(read_levels(series))
+    days = _days(pd.to_datetime(series, utc=True))
+    return Values(days, missing=int(np.isnan(days).sum()))
+
+
+def read_levels(series: Any) -> Levels:
+    """Return every value's place in the list of different texts (-1: a gap), and that list.
+
+    A number has one text (``"1"`` for 1, 1.0, ``"1.0"`` and ``"01"``), as have true and false: a
+    file in which a column happens to hold numbers only must give the same levels. Spaces around a
+    text do not count; no text at all and ``"?"`` are gaps.
+    """
+    import pandas as pd
+
+    try:
+        codes, uniques = pd.factorize(series)
+    except TypeError:
+        raise DataError(
+            f"Column {series.name!r} must hold numbers, text or dates, got values such as "
+            f"{series.dropna().iloc[0]!r}. Leave it out with `drop`."
+        ) from None
+    if isinstance(uniques.dtype, pd.StringDtype):
+        written = pd.Series(uniques).str.strip().astype(object)
+    else:
+        written = pd.Series([_text(value) for value in uniques], dtype=object)
+    numbers = _to_numbers(written)
+    is_number = np.abs(numbers) < 2**53  # beyond, two whole numbers may be one float
+    written[is_number] = [_text(number) for number in numbers[is_number]]
+    is_word = written.isin(list(_WORDS))
+    written[is_word] = written[is_word].map(_WORDS)
+    # Two values may now be one text: number the texts again.
+    places, texts = pd.factorize(written)
+    return np.append(places, -1)[codes], np.asarray(texts, dtype=object)
+
+
+def _text(value: Any) -> str:
+    is_whole = isinstance(value, float | np.floating) and float(value).is_integer()
+    return str(int(value)) if is_whole else str(value).strip()
+
+
+def _to_numbers(written: Any) -> Floats:
+    import pandas as pd
+
+    numbers = np.full(len(written), np.nan)
+    is_number = written.str.fullmatch(_NUMBER).to_numpy(dtype=bool)
+    numbers[is_number] = np.asarray(
+        pd.to_numeric(written[is_number], errors="coerce"), dtype=np.float64
+    )
+    return numbers
+
+
+def numbers_of(levels: Levels) -> Values:
+    """Read levels as numbers."""
+    import pandas as pd
+
+    plain = pd.Series(levels[1], dtype=object).replace({"True": "1", "False": "0"})
+    return _from_levels(levels, _to_numbers(plain))
+
+
+def dates_of(levels: Levels) -> Values:
+    """Read levels as dates, in days since 1970."""
+    import pandas as pd
+
+    written = pd.Series(levels[1], dtype=object)
+    is_date = written.str.fullmatch(_DATE).to_numpy(dtype=bool)
+    numbers = np.full(len(written), np.nan)
+    if is_date.any():
+        iso = written[is_date].str.replace("/", "-", regex=False)
+        days = _days_of_texts(iso)
+        if np.isnan(days).any():  # such as 2024-1-5 7:30
+            padded = iso[np.isnan(days)].str.replace(_SINGLE_DIGIT, r"0\1", regex=True)
+            days[np.isnan(days)] = _days_of_texts(padded)
+        numbers[is_date] = days
+    return _from_levels(levels, numbers)
+
+
+def _from_levels(levels: Levels, numbers: Floats) -> Values:
+    """Spread what was read from each text over the rows."""
+    codes, texts = levels
+    read = _finite(np.append(numbers, np.nan)[codes])
+    bad = np.isnan(numbers) & (texts != "nan")
+    rows = np.append(bad, False)[codes]
+    unreadable = int(rows.sum())
+    example = str(texts[codes[rows.argmax()]]) if unreadable else ""
+    return Values(read.values, read.missing - unreadable, unreadable, example, read.infinite)
+
+
+def _finite(values: Floats) -> Values:
+    """Count the gaps, and make gaps of what is infinite in float32."""
+    with np.errstate(invalid="ignore"):
+        usable = np.abs(values) <= LARGEST
+    lost = len(values) - int(usable.sum())
+    if not lost:
+        return Values(values)
+    missing = int(np.isnan(values).sum())
+    if lost > missing:
+        values = np.where(usable, values, np.nan)
+    return Values(values, missing=missing, infinite=lost - missing)
+
+
+def _days_of_texts(iso: Any) -> Floats:
+    import pandas as pd
+
+    return _days(pd.to_datetime(iso, format="ISO8601", errors="coerce", utc=True))
+
+
+def _days(stamps: Any) -> Floats:
+    micros = stamps.dt.tz_localize(None).to_numpy().astype("datetime64[us]")
+    days = micros.astype(np.int64) / 86_400e6
+    days[np.isnat(micros)] = np.nan
+    return np.asarray(days, dtype=np.float64)

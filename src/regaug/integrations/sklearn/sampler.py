@@ -1,0 +1,282 @@
+"""New rows for any scikit-learn estimator: a step of imbalanced-learn's pipeline, or alone."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Integral
+from typing import Any, Protocol, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_array, check_consistent_length, check_random_state
+from sklearn.utils.validation import validate_data
+
+from regaug._checks import check_integer, check_range
+from regaug.data.tabular.columns import Column, fit_column
+from regaug.data.tabular.generation import augment_rows
+from regaug.data.tabular.restoration import restore
+from regaug.data.tabular.values import Floats
+from regaug.exceptions import ArgumentTypeError, DataError, NonFiniteError
+
+_LARGEST_WHOLE = 2**53  # beyond, a float does not tell whole numbers apart
+
+
+class AugmentingSampler(BaseEstimator):  # type: ignore[misc]
+    """Put new rows, made by a method, below the rows of a training set.
+
+    For models that cannot be augmented batch by batch: gradient boosting, ridge regression, any
+    estimator. As a step of ``imblearn.pipeline.Pipeline`` it acts in ``fit`` only, so that in a
+    cross-validation new rows are made from training folds alone, and no prediction sees one.
+
+    The rows are standardized, drawn and augmented in batches as in training, at full strength, and
+    scaled back; see :func:`regaug.data.tabular.generation.generate`. No number leaves the range that it has in
+    its column. What is done to a column is decided by its type:
+
+    ========== ====================================================================================
+    column     a new row has
+    ========== ====================================================================================
+    numbers    any number in between; a whole one, or true or false, if the column is of that type:
+               convert it to float first if that is not meant
+    text, gaps what ``generate`` makes of text, categories, dates, and numbers with gaps: a level or
+               a date of the column, or a gap. In frames only: an array must hold finite numbers
+    others     the value of the row that it starts from: constants, text that differs in almost
+               every row, levels that are all rare, whole numbers from 2^53
+    ========== ====================================================================================
+
+    Args:
+        method: One of ``regaug.methods.names()`` that acts on inputs; ``"erm"`` makes no rows.
+        rows: How many new rows: a float is a share of the rows that are there (1.0 doubles
+            them), an int a number. 0 adds none.
+        method_settings: Settings of the method that differ from its defaults. Those that say when
+            to act in training (``p``, ``anneal``, ``append``) have no effect.
+        random_state: As everywhere in scikit-learn: an int gives the same rows in every call.
+
+    Attributes:
+        n_features_in_: Number of columns of ``X``.
+        feature_names_in_: Their names, where all are texts.
+
+    Example:
+        >>> from sklearn.datasets import load_diabetes
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> X_more, y_more = AugmentingSampler("c-mixup", rows=0.5, random_state=0).fit_resample(X, y)
+        >>> X.shape, X_more.shape, y_more.shape
+        ((442, 10), (663, 10), (663,))
+        >>> bool((X_more[:442] == X).all())
+        True
+    """  # noqa: E501
+
+    def __init__(
+        self,
+        method: str = "foma-rho",
+        *,
+        rows: float = 1.0,
+        method_settings: Mapping[str, Any] | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.method = method
+        self.rows = rows
+        self.method_settings = method_settings
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> Self:  # noqa: N803
+        """Check the rows as :meth:`fit_resample` does, and make none."""
+        self._check(X, y)
+        return self
+
+    def fit_resample(self, X: Any, y: Any) -> tuple[Any, Any]:  # noqa: N803
+        """Return the rows, followed by new ones.
+
+        Args:
+            X: Inputs ``(n, d)``: an array, or a pandas frame, which may have columns of text,
+                categories, dates and gaps.
+            y: Targets ``(n,)`` or ``(n, m)``: an array, a series or a frame of finite numbers.
+
+        Returns:
+            Inputs and targets of the same kinds, with the same names and types; the index of a
+            frame counts from 0.
+        """
+        X, y = self._check(X, y)  # noqa: N806
+        rows = _count(self.rows, len(X))
+        if rows == 0:
+            return X, y
+        inputs, targets = _read(X), _read_targets(y)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        new_x, new_y, sources = augment_rows(
+            torch.from_numpy(_encode(inputs)),
+            torch.from_numpy(_encode(targets)),
+            self.method,
+            self.method_settings or {},
+            rows,
+            seed,
+        )
+        rng = np.random.default_rng(seed)
+        return _below(X, inputs, new_x, sources, rng), _below(y, targets, new_y, sources, rng)
+
+    def _check(self, X: Any, y: Any) -> tuple[Any, Any]:  # noqa: N803
+        """Return inputs and targets as arrays, or as they are if they are of pandas."""
+        rules = {"ensure_2d": False, "dtype": "numeric"}
+        if _is_pandas(X) and X.ndim == 2:
+            validate_data(self, X, y, skip_check_array=True)
+            values = check_array(y, input_name="y", estimator=self, **rules)
+        else:
+            X, values = validate_data(self, X, y, validate_separately=({}, rules))  # noqa: N806
+        check_consistent_length(X, values)
+        return X, y if _is_pandas(y) else values
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        return tags
+
+
+class _Part(Protocol):
+    """Some columns: numbers that a method can work on, and the way back from them."""
+
+    @property
+    def features(self) -> Floats:
+        """The columns as numbers, ``(n, features)``."""
+
+    def decode(self, values: Floats, sources: NDArray[np.int64], rng: np.random.Generator) -> Any:
+        """Return new columns: an array for an array, a series for a series."""
+
+
+@dataclass(frozen=True)
+class _Numbers:
+    """An array or a series of numbers: taken as they are."""
+
+    own: Any
+
+    @cached_property
+    def features(self) -> Floats:
+        # A series knows how to become numbers, whatever type of pandas or Arrow it has.
+        values = self.own.to_numpy(dtype=np.float64) if _is_pandas(self.own) else self.own
+        return np.asarray(values, dtype=np.float64).reshape(len(self.own), -1)
+
+    def decode(self, values: Floats, sources: NDArray[np.int64], rng: np.random.Generator) -> Any:
+        own = self.features
+        new = np.clip(values, own.min(axis=0), own.max(axis=0))
+        new = np.rint(new) if self.own.dtype.kind in "biu" else new
+        if not _is_pandas(self.own):
+            return new.reshape(-1, *self.own.shape[1:]).astype(self.own.dtype)
+        return _series(new[:, 0]).astype(self.own.dtype)
+
+
+@dataclass(frozen=True)
+class _Encoded:
+    """A column that is encoded as in a table of :mod:`regaug.data`."""
+
+    own: Any
+    column: Column
+
+    @cached_property
+    def features(self) -> Floats:
+        out = np.empty((len(self.column.features), len(self.own)), dtype=np.float32)
+        self.column.encode(self.own, out)
+        return out.T.astype(np.float64)
+
+    def decode(self, values: Floats, sources: NDArray[np.int64], rng: np.random.Generator) -> Any:
+        return restore(self.column, _series(self.column.decode(values.T)), self.own, rng)
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """A column that no method can work on."""
+
+    own: Any
+
+    @property
+    def features(self) -> Floats:
+        return np.empty((len(self.own), 0))
+
+    def decode(self, values: Floats, sources: NDArray[np.int64], rng: np.random.Generator) -> Any:
+        return self.own.iloc[sources]
+
+
+def _read(data: Any) -> list[_Part]:
+    """Return the parts of an array, a series or a frame, in their order."""
+    if not _is_pandas(data):
+        if _is_huge(numbers := _Numbers(data)):
+            raise DataError("Whole numbers from 2^53 must be given as floats, which round them.")
+        return [numbers]
+    if data.ndim == 1:
+        return [_read_column(data)]
+    return [_read_column(data.iloc[:, place]) for place in range(data.shape[1])]
+
+
+def _read_column(series: Any) -> _Part:
+    kind = series.dtype.kind
+    if kind == "f" and np.isinf(series.to_numpy(dtype=np.float64, na_value=np.nan)).any():
+        raise NonFiniteError(f"Column {series.name!r} must be finite, got infinity.")
+    if kind in "biuf" and not series.isna().any():
+        numbers = _Numbers(series)
+        return _Kept(series) if _is_huge(numbers) else numbers
+    column, _ = fit_column(str(series.name), series, np.arange(len(series)))
+    return _Kept(series) if column is None else _Encoded(series, column)
+
+
+def _is_huge(part: _Numbers) -> bool:
+    is_whole = part.own.dtype.kind in "iu"
+    return is_whole and bool(np.abs(part.features).max() >= _LARGEST_WHOLE)
+
+
+def _read_targets(y: Any) -> list[_Part]:
+    parts = _read(y)
+    for part in parts:
+        if not isinstance(part, _Numbers) or part.own.dtype.kind not in "iuf":
+            kind = getattr(y, "dtype", None) or y.dtypes.tolist()
+            raise ArgumentTypeError(f"`y` must hold numbers to predict, got {kind}.")
+    return parts
+
+
+def _encode(parts: Sequence[_Part]) -> Floats:
+    features = np.hstack([part.features for part in parts])
+    if not features.shape[1]:
+        raise DataError(
+            "`X` must have a column of numbers, dates or frequent levels, got none. Encode the "
+            "columns before this step."
+        )
+    return features
+
+
+def _below(
+    data: Any,
+    parts: Sequence[_Part],
+    values: Floats,
+    sources: NDArray[np.int64],
+    rng: np.random.Generator,
+) -> Any:
+    """Return an array, a series or a frame with the decoded rows below its own."""
+    ends = np.cumsum([part.features.shape[1] for part in parts])
+    blocks = np.split(values, ends[:-1], axis=1)
+    new = [part.decode(block, sources, rng) for part, block in zip(parts, blocks, strict=True)]
+    if not _is_pandas(data):
+        return np.concatenate([data, new[0]])
+    import pandas as pd
+
+    own = [data] if data.ndim == 1 else [data.iloc[:, place] for place in range(data.shape[1])]
+    columns = [pd.concat(pair, ignore_index=True) for pair in zip(own, new, strict=True)]
+    if data.ndim == 1:
+        return columns[0].rename(data.name)
+    frame = pd.concat(columns, axis=1)
+    frame.columns = data.columns
+    return frame
+
+
+def _count(rows: float, n: int) -> int:
+    """Return how many rows are asked for."""
+    if isinstance(rows, Integral):
+        return check_integer("rows", rows, 0)
+    return round(check_range("rows", rows, 0.0) * n)
+
+
+def _is_pandas(data: Any) -> bool:
+    return hasattr(data, "iloc")
+
+
+def _series(values: Any) -> Any:
+    import pandas as pd
+
+    return pd.Series(values)

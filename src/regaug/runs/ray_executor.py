@@ -1,0 +1,159 @@
+"""The work of a study on Ray: on this machine, or on a cluster."""
+
+import logging
+import os
+import signal
+import socket
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any
+
+import torch
+
+from regaug.exceptions import MissingExtraError, RegaugError
+from regaug.runs.executors import keep_busy
+from regaug.runs.worker import Outcome, Task, Works
+
+# How often a task starts again whose process was killed: it may be the task that kills it.
+_RETRIES = 3
+_PATIENCE = 10.0  # seconds for a cluster to answer
+_SILENT = logging.ERROR
+
+
+@contextmanager
+def running_ray(*, jobs: int, address: str | None = None) -> Iterator[None]:
+    """Have Ray for a while: the one this process is connected to, or one that ends afterwards.
+
+    Args:
+        jobs: CPUs of a Ray that is started on this machine.
+        address: Where a cluster listens, such as ``"auto"`` or ``"10.0.0.1:6379"``; None starts Ray
+            on this machine.
+    """
+    ray = _ray()
+    if ray.is_initialized():
+        yield
+        return
+    if address is not None:
+        _check_listening(address)
+    here = {"num_cpus": jobs, "include_dashboard": False} if address is None else {}
+    with _same_sigterm():
+        try:
+            try:
+                ray.init(address or "local", log_to_driver=False, logging_level=_SILENT, **here)
+            except (ray.exceptions.RayError, OSError, RuntimeError, ValueError) as error:
+                raise _unusable(address, error) from error
+            yield
+        finally:
+            ray.shutdown()
+
+
+def run_on_ray(
+    worker: Works,
+    tasks: Sequence[Task],
+    *,
+    jobs: int,
+    is_done: Callable[[Task], bool],
+    is_over: Callable[[], bool],
+) -> Iterator[Outcome]:
+    """Do tasks on Ray, inside of :func:`running_ray`; see ``executors.run_in_processes``.
+
+    A task has one CPU and one thread, wherever it runs. If its process is killed it starts again.
+    Results come back to this process; no other one writes anything.
+
+    Args:
+        worker: Does a task; every process of Ray fetches it once.
+        tasks: What is to be done, in this order.
+        jobs: Tasks that run at the same time, at most.
+        is_done: Asked before a task starts: whether somebody else has done it.
+        is_over: Asked before a task starts: whether to start no more.
+    """
+    ray = _ray()
+    do = ray.remote(num_cpus=1, max_retries=_RETRIES)(_do)
+    place = ray.put(worker)
+    running: list[Any] = []
+    try:
+        for reference in keep_busy(
+            tasks,
+            running,
+            jobs=jobs,
+            start=lambda task: do.remote([place], task),
+            wait=ray.wait,
+            is_done=is_done,
+            is_over=is_over,
+        ):
+            yield _get(ray, reference)
+    finally:
+        # After an error or an interruption. A Ray that has ended has ended its tasks too.
+        if running and ray.is_initialized():
+            for reference in running:
+                ray.cancel(reference, force=True)
+
+
+def _get(ray: Any, reference: Any) -> Outcome:
+    try:
+        return list(ray.get(reference))
+    except ray.exceptions.RayTaskError as error:
+        raise error.cause from error  # what the same task raises without Ray
+    except ray.exceptions.RayError as error:
+        raise RegaugError(
+            f"Ray could not finish a task, with {_RETRIES} retries: {error} "
+            "Run the same command again to continue."
+        ) from error
+
+
+def _do(places: list[Any], task: Task) -> Outcome:
+    # In a list, because Ray would fetch a bare argument again for every task.
+    return _fetch(places[0]).do(task)
+
+
+@lru_cache(maxsize=1)
+def _fetch(place: Any) -> Works:
+    """Return the worker of this process."""
+    torch.set_num_threads(1)
+    with warnings.catch_warnings():
+        # The rows are in memory that processes share and may only read, which is all they do.
+        warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
+        worker: Works = _ray().get(place)
+    return worker
+
+
+def _check_listening(address: str) -> None:
+    """Fail at once where nobody listens: Ray itself tries for minutes."""
+    host, _, port = address.rpartition("//")[2].rpartition(":")
+    if not port.isdigit():  # such as "auto"
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), _PATIENCE).close()
+    except (OSError, OverflowError) as error:
+        raise _unusable(address, error) from error
+
+
+def _unusable(address: str | None, error: Exception) -> RegaugError:
+    where = "on this machine" if address is None else f"at {address}"
+    hint = "" if address is None else " Check `ray_address`, and that the cluster runs."
+    return RegaugError(f"Could not use Ray {where}: {str(error).rstrip('.')}.{hint}")
+
+
+@contextmanager
+def _same_sigterm() -> Iterator[None]:
+    """Leave SIGTERM as it was; starting Ray changes it."""
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, before)
+
+
+def _ray() -> Any:
+    # Nothing is reported to anybody; Ray reads it when it starts.
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    try:
+        import ray
+    except ImportError:
+        message = 'Running on Ray needs an extra: pip install "regaug[ray]".'
+        raise MissingExtraError(message) from None
+    return ray

@@ -1,0 +1,97 @@
+"""Scores of a split's parts, from whatever predicts, in the target's own units."""
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from regaug._registry import lookup
+from regaug.data.base import Part, Rows, Split
+from regaug.data.scaling import StandardizedSplit
+from regaug.metrics import Scores, evaluate
+
+Predict = Callable[[Part], Tensor]
+
+# The error on training rows that a history shows is that of this many: enough to see it fall.
+MOST_TRAINING_ROWS = 2_000
+
+
+def own_units(split: Split, values: Tensor) -> Tensor:
+    """Return predictions ``(..., n, m)`` in the target's own units, in their dtype.
+
+    A split that has a scale (:class:`StandardizedSplit`) knows the way back; any other is in those
+    units already.
+    """
+    return split.restore(values) if isinstance(split, StandardizedSplit) else values
+
+
+def own_targets(split: Split, part: Part) -> Tensor:
+    """Return the targets ``(n, m)`` of a part in their own units.
+
+    The way to a scale and back is rounded, so that a target of zero returns as a tiny number, by
+    which MAPE would divide. What cannot be told from zero becomes zero again.
+
+    Args:
+        split: A split, with or without a scale.
+        part: One of its parts.
+
+    Example:
+        >>> from regaug.data.scaling import standardize
+        >>> y = torch.tensor([[0.0], [0.1], [0.7]])
+        >>> part = Part(x=y, y=y, rows=torch.arange(3).numpy())
+        >>> split = standardize(Split(part, part, part))
+        >>> split.restore(split.test.y)[0].item() == 0, own_targets(split, split.test)[0].item()
+        (False, 0.0)
+    """
+    target = own_units(split, part.y)
+    if not isinstance(split, StandardizedSplit) or split.log:
+        return target
+    rounding = torch.finfo(part.y.dtype).eps * torch.from_numpy(abs(split.y_scaler.mean))
+    return target.masked_fill(target.abs() <= rounding.to(target.device), 0.0)
+
+
+def score_parts(
+    split: Split, predict: Predict, parts: Iterable[str] | None = None
+) -> tuple[dict[str, Scores], dict[str, Tensor]]:
+    """Predict some parts of a split and score the predictions, by group where there are groups.
+
+    Args:
+        split: The split; its targets may be standardized.
+        predict: From a part to predictions ``(n, m)``, in the units of the split.
+        parts: Names of parts; None takes ``"validation"``, ``"test"`` and the split's further ones.
+
+    Returns:
+        Scores and predictions by the part's name, both in the target's own units. Predictions are
+        on the CPU and at least as precise as the targets.
+
+    Raises:
+        NonFiniteError: A prediction is NaN or infinite.
+
+    Example:
+        >>> from regaug.data.datasets.synthetic import make_manifold
+        >>> split = make_manifold("line", n=50).split()
+        >>> scores, predictions = score_parts(split, lambda part: part.x / 2)
+        >>> list(scores), round(scores["test"].rmse, 6), predictions["test"].shape
+        (['validation', 'test'], 0.0, torch.Size([10, 1]))
+    """
+    known = {"train": split.train, "validation": split.validation, "test": split.test, **split.more}
+    names = ("validation", "test", *split.more) if parts is None else tuple(parts)
+    scores: dict[str, Scores] = {}
+    predictions: dict[str, Tensor] = {}
+    for name in names:
+        part = lookup("part", name, known)
+        prediction = predict(part).detach().cpu()
+        prediction = prediction.to(torch.promote_types(prediction.dtype, part.y.dtype))
+        predictions[name] = own_units(split, prediction)
+        scores[name] = evaluate(
+            predictions[name], own_targets(split, part).to(predictions[name]), part.groups
+        )
+    return scores, predictions
+
+
+def recorded_training_rows(n: int) -> Rows | None:
+    """Return which of ``n`` training rows a history looks at; None for all of them."""
+    if n <= MOST_TRAINING_ROWS:
+        return None
+    return np.linspace(0, n - 1, MOST_TRAINING_ROWS).astype(np.int64)

@@ -1,0 +1,151 @@
+"""One run of a stack: what was asked for, and how far it has come."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+from torch import Tensor
+
+from regaug import _random, methods
+from regaug.augment import Augmentation
+from regaug.augment.layer import INPUT
+from regaug.data.base import Split
+from regaug.exceptions import ArgumentError, ArgumentTypeError, PlaceError
+from regaug.models import MLP
+from regaug.samplers import BatchSampler, KernelPairSampler
+from regaug.training.checkpoint import load_weights
+from regaug.training.results import Ending, Epoch
+from regaug.training.schedule import is_best, why_end
+from regaug.training.settings import Settings
+
+
+@dataclass(eq=False)
+class Training:
+    """One run of a stack.
+
+    Attributes:
+        number: Its place among the runs that were asked for.
+        split: Its rows.
+        method: Name of the method.
+        settings: Its settings, the method's own completed by its defaults.
+        net: The net with its initial weights.
+        augmentation: What augments its batches.
+        places: The layers at which it acts; of several, one is drawn for every step.
+        sampler: What makes its batches.
+        history: A line for every epoch so far.
+        best_epoch: The epoch with the best validation error, counted from 1; the last one if there
+            are no validation rows.
+        ending: Why it has ended; None as long as it has not.
+        seconds: Its share of the time its stack has taken.
+    """
+
+    number: int
+    split: Split
+    method: str
+    settings: Settings
+    net: MLP
+    augmentation: Augmentation[Any]
+    places: tuple[str, ...]
+    sampler: BatchSampler
+    history: list[Epoch] = field(default_factory=list)
+    best_epoch: int = 0
+    ending: Ending | None = None
+    seconds: float = 0.0
+
+    @classmethod
+    def make(
+        cls,
+        number: int,
+        split: Split,
+        name: str,
+        settings: Settings,
+        hidden: Sequence[int],
+        initial: Mapping[str, Tensor] | None,
+    ) -> Self:
+        """Prepare a run: its net, its augmentation fitted on the training rows, its batches."""
+        x, y = split.train.x, split.train.y
+        if not isinstance(x, Tensor):
+            raise ArgumentTypeError(
+                "`data` must have its inputs in memory, as tables do, got a split that reads them "
+                "when they are asked for. Train such a model with fit."
+            )
+        method = methods.get(name)
+        own = method.settings(**settings.method)
+        if own["place"] == methods.BOTH:
+            raise PlaceError(
+                "`place` must be 'input', 'layer' or 'layers' for stacked runs, got 'both'. Train "
+                "it with fit."
+            )
+        net = MLP(x[0].numel(), y.shape[1], hidden=hidden, seed=settings.seed)
+        if initial is not None:
+            net.double()  # or weights in float64 would lose digits
+            load_weights(net, initial, source=f"`initial` for run {number}")
+        augmentation = method.make_augmentation(own, seed=_random.derive(settings.seed))
+        if augmentation.learns:
+            augmentation.fit(x, y)
+        places = _find_places(method.find_place(net, own), net, augmentation)
+        size = min(settings.batch_size, len(y))
+        sampler = method.make_sampler(y, size, own, seed=settings.seed, drop_last=True)
+        settings = replace(settings, method=own)
+        return cls(number, split, name, settings, net, augmentation, places, sampler)
+
+    @property
+    def form(self) -> tuple[Any, ...]:
+        """What runs of one stack must share."""
+        return (
+            self.net.inputs,
+            self.net.targets,
+            self.settings.metric,
+            self.has_validation,
+            self.sampler.batch_size,
+            isinstance(self.sampler, KernelPairSampler),  # its batches have twice as many rows
+            self.places,
+            *self.augmentation.structure,
+        )
+
+    @property
+    def has_validation(self) -> bool:
+        """Whether there are rows to choose the epoch by."""
+        return len(self.split.validation) > 0
+
+    @property
+    def rates(self) -> tuple[Any, ...]:
+        """What decides the step of the optimizer: runs that share it are updated in one call."""
+        own = self.settings
+        rates = own.learning_rate, own.weight_decay, own.clip
+        return (own.optimizer, *rates, own.schedule, own.epochs)
+
+    def note(self, epoch: Epoch) -> bool:
+        """Add an epoch, see whether the run ends with it, and return whether it is the best."""
+        self.history.append(epoch)
+        if not math.isfinite(epoch.loss):
+            self.ending = "diverged"
+            return False
+        is_new_best = not self.has_validation or is_best(
+            self.history, self.best_epoch, self.settings
+        )
+        if is_new_best:
+            self.best_epoch = len(self.history)
+        self.ending = why_end(len(self.history), self.best_epoch, self.settings)
+        return is_new_best
+
+
+def _find_places(
+    place: str | tuple[str, ...], net: MLP, augmentation: Augmentation[Any]
+) -> tuple[str, ...]:
+    """Return the layers at which a run acts if stacked runs can act there."""
+    augmentation.at(net, place)  # refuses a layer that there is not, or at which it cannot act
+    places = (place,) if isinstance(place, str) else tuple(dict.fromkeys(place))
+    for layer in places:
+        if layer not in (INPUT, *net.places):
+            raise PlaceError(
+                f"`place` must be {INPUT!r} or a hidden block ({', '.join(net.places)}) in stacked "
+                f"runs, got {layer!r}. Train with fit instead."
+            )
+    if len(places) > 1 and (augmentation.append or getattr(augmentation, "paired", False)):
+        raise ArgumentError(
+            f"`place` must be a single layer for an augmentation that changes the number of rows "
+            f"(append, paired) in stacked runs, got {places}. Train with fit instead."
+        )
+    return places

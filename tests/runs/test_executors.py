@@ -1,0 +1,183 @@
+"""Who does the work: every task once, in order, none that is done, none after the end."""
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+import torch
+
+from regaug.data.datasets.synthetic import make_manifold
+from regaug.exceptions import ArgumentError, RegaugError
+from regaug.studies import executors
+from regaug.runs.executors import run_here, run_in_processes
+from regaug.studies.search import draw_trials
+from regaug.runs.worker import Worker, make_tasks, plan_runs
+
+
+class Echo:
+    """Does a task by giving it back."""
+
+    def do(self, task):
+        return [(task, torch.get_num_threads(), None)]
+
+
+def never(task=None):
+    return False
+
+
+def run(tasks, *, is_done=never, is_over=never):
+    outcomes = run_here(Echo(), tasks, is_done=is_done, is_over=is_over)
+    return [task for outcome in outcomes for task, _, _ in outcome]
+
+
+def make_work(splits=2):
+    trials = {"erm": draw_trials("erm", 4, seed=0, epochs=3, patience=3)}
+    runs = plan_runs(trials, ["mean"], splits=splits, seed=0, metric="rmse")
+    data = make_manifold("sine", n=40)
+    return Worker([data.split(seed) for seed in range(splits)], (8,)), make_tasks(runs)
+
+
+def test_tasks_are_done_in_order_with_one_thread():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        outcomes = list(run_here(Echo(), "abc", is_done=never, is_over=never))
+        assert outcomes == [[("a", 1, None)], [("b", 1, None)], [("c", 1, None)]]
+        assert torch.get_num_threads() == 2
+        work = run_here(Echo(), "abc", is_done=never, is_over=never)
+        next(work)
+        work.close()  # as when whoever asked was interrupted
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(threads)
+
+
+def test_what_others_have_done_is_left_out_when_its_turn_comes():
+    done = set("b")
+
+    def is_done(task):
+        done.add("d")  # by somebody else, meanwhile
+        return task in done
+
+    assert run("abcde", is_done=is_done) == ["a", "c", "e"]
+
+
+def test_nothing_is_started_after_the_end():
+    asked = iter([False, False, True])
+    assert run("abcde", is_over=lambda: next(asked)) == ["a", "b"]
+    assert run("abc", is_over=lambda: True) == []
+
+
+def test_processes_do_what_one_does_and_stop_when_asked():
+    worker, tasks = make_work()
+    expected = {key: result for task in tasks for key, _, result in worker.do(task)}
+    skipped, started = tasks[1], []
+
+    def is_over():
+        started.append(None)
+        return len(started) > 3
+
+    options = {"jobs": 2, "is_done": lambda task: task == skipped, "is_over": is_over}
+    found = {
+        key: result
+        for outcome in run_in_processes(worker, tasks, **options)
+        for key, _, result in outcome
+    }
+    assert len(tasks) == 4
+    assert found.keys() == expected.keys() - {run.key for run in skipped}
+    for key, result in found.items():
+        assert result["scores"] == expected[key]["scores"]
+        assert result["sample"] == expected[key]["sample"]
+
+
+@pytest.mark.slow
+def test_an_error_in_a_process_arrives_here():
+    _, tasks = make_work()
+    wrong = Worker([make_manifold("sine", n=40).split()], (8,))  # without the second split
+    work = run_in_processes(wrong, tasks, jobs=2, is_done=never, is_over=never)
+    with pytest.raises((LookupError, ArgumentError)):
+        list(work)
+
+
+@pytest.mark.slow
+def test_a_process_that_is_killed_is_an_error_that_says_what_to_do(monkeypatch):
+    monkeypatch.setattr(executors, "_do", signal.raise_signal)
+    worker, _ = make_work()
+    work = run_in_processes(worker, [signal.SIGKILL], jobs=2, is_done=never, is_over=never)
+    with pytest.raises(RegaugError, match=r"ended from outside.*continue .* fewer jobs"):
+        list(work)
+
+
+def test_a_process_that_was_not_started_for_this_says_so(monkeypatch):
+    monkeypatch.setattr(executors, "_worker", None)
+    with pytest.raises(RegaugError, match="has not been started by run_in_processes"):
+        executors._do(())
+
+
+def test_a_started_process_ignores_ctrl_c_from_its_beginning():
+    code = "import signal; print(signal.getsignal(signal.SIGINT) == signal.SIG_IGN)"
+    before = signal.getsignal(signal.SIGINT)
+    with executors._ignoring_interrupts():
+        inside = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True)
+    outside = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True)
+    assert (inside.stdout.strip(), outside.stdout.strip()) == ("True", "False")
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_work_may_be_started_by_any_thread():
+    seen = []
+
+    def work():
+        with executors._ignoring_interrupts():
+            seen.append("inside")
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert seen == ["inside"]
+
+
+HEARTBEAT = """
+import sys, time
+from pathlib import Path
+from regaug.runs.executors import run_in_processes
+
+class Beats:
+    def do(self, task):
+        while True:
+            Path(task).write_text(str(time.time()))
+            time.sleep(0.05)
+
+def never(task=None):
+    return False
+
+if __name__ == "__main__":
+    list(run_in_processes(Beats(), [sys.argv[1]], jobs=1, is_done=never, is_over=never))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL.")
+def test_a_process_ends_with_the_one_that_has_started_it(tmp_path):
+    script, beats = tmp_path / "script.py", tmp_path / "beats"
+    script.write_text(HEARTBEAT)
+    parent = subprocess.Popen([sys.executable, script, beats])
+    wait_until(beats.exists)
+    parent.kill()  # no chance to tidy up
+    parent.wait()
+
+    def is_still():
+        before = beats.read_text()
+        time.sleep(0.5)
+        return beats.read_text() == before
+
+    wait_until(is_still)
+
+
+def wait_until(condition, seconds=60):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.05)

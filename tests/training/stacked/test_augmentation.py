@@ -1,0 +1,166 @@
+import numpy as np
+import pytest
+import torch
+
+from regaug.augment.layer import INPUT
+from regaug.data.base import Part, Split
+from regaug.models import MLP
+from regaug.training import Settings
+from regaug.training.stacked.augmentation import StepAugmentation
+from regaug.training.stacked.training import Training
+
+RUNS, N, COLUMNS, HIDDEN = 4, 12, 3, (5, 6)
+
+
+def make_batches(seed=0, columns=COLUMNS):
+    generator = torch.Generator().manual_seed(seed)
+    x = torch.randn(RUNS, N, columns, generator=generator).double()
+    return x, torch.randn(RUNS, N, 1, generator=generator).double()
+
+
+def make_runs(method, **own):
+    x, y = make_batches()
+    runs = []
+    for number in range(RUNS):
+        part = Part(x=x[number].float(), y=y[number].float(), rows=np.arange(N))
+        settings = Settings(seed=number, batch_size=N, method=own)
+        runs.append(Training.make(number, Split(part, part, part), method, settings, HIDDEN, None))
+    return runs
+
+
+def augment(runs, place, batches, hidden=None, progress=0.0):
+    """Take one step at a place; `hidden` arrives there, if it is a layer."""
+    step = StepAugmentation(runs, [progress] * len(runs), *batches)
+    if place != INPUT:
+        assert torch.equal(step(INPUT, batches[0]), batches[0])
+    return step, step(place, batches[0] if hidden is None else hidden)
+
+
+CASES = [
+    ("erm", {}),
+    ("noise", {}),
+    ("mixup", {"p": 0.5}),
+    ("mixup", {"p": 0.5, "append": True}),
+    ("c-mixup", {"p": 0.5}),
+    ("c-mixup", {"p": 0.5, "append": True}),
+    ("ada", {"p": 0.5, "clusters": 3}),
+    ("foma", {"p": 0.5}),
+    ("foma-rho", {"p": 0.5, "append": True}),
+    ("foma-rho", {"p": 0.0, "append": True}),
+    ("foma-rho", {"p": 1.0, "anneal": None}),
+]
+
+
+@pytest.mark.parametrize(("method", "own"), CASES, ids=str)
+def test_every_run_gets_what_its_own_augmentation_gives(method, own):
+    runs, others = make_runs(method, **own), make_runs(method, **own)
+    touched = 0
+    for number in range(6):
+        x, y = make_batches(seed=number)
+        step, new_x = augment(runs, INPUT, (x, y), progress=0.1 * number)
+        for run, other in enumerate(others):
+            other.augmentation.progress = 0.1 * number
+            expected_x, expected_y = other.augmentation(x[run], y[run])
+            own_x, own_y = new_x[run], step.targets[run]
+            if len(expected_x) < len(own_x):  # appended to nothing: all rows are there twice
+                expected_x, expected_y = (torch.cat([t, t]) for t in (expected_x, expected_y))
+            torch.testing.assert_close(own_x, expected_x, rtol=0, atol=1e-12)
+            torch.testing.assert_close(own_y, expected_y, rtol=0, atol=1e-12)
+            states = (r.augmentation.generator.get_state() for r in (runs[run], other))
+            assert torch.equal(*states)
+            touched += other.augmentation.params is not other.augmentation.neutral
+    if own.get("p") == 0.5:  # some batches were touched and some were not
+        assert 0 < touched < 6 * RUNS
+
+
+def test_the_batches_are_not_modified():
+    x, y = make_batches()
+    before = x.clone(), y.clone()
+    step, new_x = augment(make_runs("foma-rho", p=0.5), INPUT, (x, y))
+    assert not torch.equal(new_x, x)
+    assert not torch.equal(step.targets, y)
+    assert torch.equal(x, before[0])
+    assert torch.equal(y, before[1])
+
+
+def test_a_layer_that_is_not_meant_is_left_alone():
+    batches = make_batches()
+    step, _ = augment(make_runs("mixup", place="block_2"), INPUT, batches)
+    hidden = make_batches(1, columns=5)[0]
+    assert step("block_1", hidden) is hidden
+    assert step.targets is batches[1]
+    assert not torch.equal(step("block_2", hidden), hidden)
+
+
+def test_of_several_layers_each_run_acts_at_one():
+    batches, hidden = make_batches(), make_batches(1, columns=5)[0]
+    runs = make_runs("manifold-mixup", anneal=None)
+    seen = set()
+    for _ in range(10):
+        step = StepAugmentation(runs, [0.0] * RUNS, *batches)
+        first, second = step("block_1", hidden), step("block_2", hidden)
+        at_first = ~(first == hidden).all(dim=2).all(dim=1)
+        at_second = ~(second == hidden).all(dim=2).all(dim=1)
+        assert torch.equal(at_first, ~at_second)
+        assert (step.targets != batches[1]).any(dim=2).any(dim=1).all()
+        seen.add(tuple(at_first.tolist()))
+    assert len(seen) > 1
+
+
+def test_ada_at_a_layer_uses_the_clusters_of_the_inputs():
+    """Rows that share a cluster at the input come together at the layer, whatever is there."""
+    runs = make_runs("ada", place="layer", clusters=3)
+    x, y = make_batches()
+    hidden = make_batches(1, columns=5)[0]
+    _, new = augment(runs, "block_1", (x, y), hidden)
+    for run, (one, rows) in enumerate(zip(hidden, new, strict=True)):
+        clusters = runs[run].augmentation._nearest(x[run], y[run])
+        for cluster in clusters.unique():
+            own = clusters == cluster
+            torch.testing.assert_close(rows[own].mean(0), one[own].mean(0))
+
+
+@pytest.mark.parametrize(("weight", "power"), [("lam", 1), ("lam2", 2)])
+def test_losses_are_weighted_run_by_run(weight, power):
+    runs = make_runs("foma-rho", weight=weight, p=0.5, anneal=None)
+    seen = []
+    for number in range(6):
+        step, _ = augment(runs, INPUT, make_batches(number))
+        weights = step.loss_weights() or [1.0] * RUNS
+        assert weights == [run.augmentation.params.lam**power for run in runs]
+        seen += weights
+    assert min(seen) < 1.0 == max(seen)
+
+
+def test_no_weights_where_all_are_one():
+    for method in ("erm", "foma-rho", "mixup"):
+        assert augment(make_runs(method), INPUT, make_batches())[0].loss_weights() is None
+
+
+@pytest.mark.parametrize("value", [torch.nan, torch.inf, -torch.inf])
+@pytest.mark.parametrize("method", ["foma-rho", "foma", "mixup", "ada"])
+def test_a_layer_that_is_not_finite_is_noted_and_the_others_go_on(method, value):
+    own = {"place": "layer", "clusters": 3} if method == "ada" else {"place": "layer"}
+    batches, hidden = make_batches(), make_batches(1, columns=5)[0]
+    _, good = augment(make_runs(method, **own), "block_1", batches, hidden)
+    broken = hidden.clone()
+    broken[2, 7, 1] = value
+    leaf = broken.clone().requires_grad_()
+    step, new = augment(make_runs(method, **own), "block_1", batches, leaf)
+    assert step.is_lost.tolist() == [False, False, True, False]
+    assert new.isfinite().all()
+    torch.testing.assert_close(new[[0, 1, 3]], good[[0, 1, 3]], rtol=0, atol=1e-10)
+    new.square().sum().backward()
+    assert leaf.grad.isfinite().all()
+
+
+def test_no_run_is_lost_where_all_layers_are_finite():
+    hidden = 1e300 * make_batches(1, columns=5)[0]  # the sum of such numbers may overflow
+    step, _ = augment(make_runs("foma-rho", place="layer"), "block_1", make_batches(), hidden)
+    assert step.is_lost is None or not step.is_lost.any()
+
+
+def test_places_are_those_of_the_net():
+    assert make_runs("manifold-mixup")[0].places == MLP(COLUMNS, hidden=HIDDEN).places
+    assert make_runs("mixup")[0].places == (INPUT,)
+    assert make_runs("mixup", place=["block_2", "block_2"])[0].places == ("block_2",)

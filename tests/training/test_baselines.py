@@ -1,0 +1,243 @@
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.linear_model import Ridge
+
+from regaug.data import load
+from regaug.data.base import Info, Part, Split
+from regaug.data.datasets.series import SeriesData, Windows
+from regaug.data.scaling import Scaler, StandardizedSplit, standardize
+from regaug.exceptions import ArgumentError, NonFiniteError, UnknownNameError
+from regaug.training.baselines import BASELINES, LARGEST, PENALTIES, baseline_names, fit_baseline
+
+INFO = Info(name="made", task="series", metric="rmse", split="By time.")
+
+
+def make_part(n, d, seed, *, weight=1.0, m=2):
+    generator = torch.Generator().manual_seed(seed)
+    x = torch.randn(n, d, generator=generator) * torch.logspace(-1, 1, d) + 5.0
+    signal = (x[:, :1] - 5.0) * torch.arange(1.0, m + 1)
+    y = 20.0 + weight * 10.0 * signal + torch.randn(n, m, generator=generator)
+    return Part(x=x, y=y, rows=np.arange(n))
+
+
+def make_split(d=4, n=60, **options):
+    return Split(*(make_part(size, d, seed, **options) for seed, size in enumerate((n, 30, 20))))
+
+
+def with_other_test_targets(split):
+    other = replace(split.test, y=split.test.y.flip(0) * 3.0 + 1.0)
+    return replace(split, test=other)
+
+
+def make_series(seed=0, rows=60, columns=3):
+    steps = np.random.default_rng(seed).standard_normal((rows, columns))
+    return SeriesData(50 + steps.cumsum(axis=0), info=INFO, window=5, horizon=2)
+
+
+@pytest.mark.parametrize("prepare", [lambda split: split, standardize])
+def test_mean_is_the_mean_of_the_training_targets(prepare):
+    split = make_split()
+    result = fit_baseline("mean", prepare(split))
+    expected = split.train.y.mean(dim=0)
+    torch.testing.assert_close(result.predictions["test"], expected.expand(20, 2))
+    error = (split.test.y - expected).square().mean().sqrt()
+    assert result.scores["test"].rmse == pytest.approx(error.item(), rel=1e-5)
+    assert result.scores["test"].pearson == 0.0
+
+
+@pytest.mark.parametrize("name", ["mean", "ridge", "boosting"])
+def test_a_result_is_that_of_any_method(name):
+    split = replace(make_split(), more={"later": make_part(7, 4, 9)})
+    result = fit_baseline(name, split, seed=3, metric="mae")
+    assert (result.method, result.ending, result.best_epoch) == (name, "finished", 0)
+    assert (result.settings.seed, result.settings.metric) == (3, "mae")
+    assert (result.history, result.weights) == ((), {})
+    assert list(result.scores) == list(result.predictions) == ["validation", "test", "later"]
+    assert {value.dtype for value in result.predictions.values()} == {torch.float32}
+    json.dumps(result.to_dict(), allow_nan=False)
+
+
+@pytest.mark.parametrize("d", [4, 100])  # fewer and more columns than rows
+def test_ridge_is_that_of_scikit_learn_on_standardized_inputs(d):
+    split = make_split(d)
+    result = fit_baseline("ridge", split)
+    mean, std = split.train.x.double().mean(0), split.train.x.double().std(0, correction=0)
+    x, x_test = ((part.x - mean) / std for part in (split.train, split.test))
+    model = Ridge(alpha=result.settings.method["penalty"], solver="svd").fit(x, split.train.y)
+    torch.testing.assert_close(
+        result.predictions["test"].double(), torch.from_numpy(model.predict(x_test)).double()
+    )
+
+
+def test_validation_rows_choose_the_penalty_and_test_rows_do_not():
+    # In the validation rows the inputs matter as in training, in the test rows they do not.
+    split = make_split(weight=1.0)
+    split = replace(split, test=make_part(20, 4, 2, weight=0.0))
+    result = fit_baseline("ridge", split)
+    other = fit_baseline("ridge", replace(split, validation=split.test))
+    assert result.settings.method["penalty"] < 10.0
+    assert other.settings.method["penalty"] == PENALTIES[-1]
+    assert result.scores["test"].rmse > 2 * other.scores["test"].rmse
+
+
+@pytest.mark.parametrize("name", ["mean", "ridge", "boosting"])
+def test_test_targets_decide_nothing(name):
+    split = make_split()
+    result, other = (fit_baseline(name, s) for s in (split, with_other_test_targets(split)))
+    assert torch.equal(result.predictions["test"], other.predictions["test"])
+    assert result.settings == other.settings
+    assert result.scores["test"] != other.scores["test"]
+
+
+def test_boosting_is_that_of_scikit_learn_with_the_best_number_of_trees():
+    split = make_split(n=200)
+    result = fit_baseline("boosting", split, seed=1)
+    trees = result.settings.method["trees"]
+    columns = []
+    for target in range(2):
+        model = HistGradientBoostingRegressor(max_iter=300, early_stopping=False, random_state=1)
+        model.fit(split.train.x.double(), split.train.y[:, target].double())
+        columns.append(np.stack(list(model.staged_predict(split.validation.x.double()))))
+    stages = np.stack(columns, axis=-1)
+    errors = np.square(stages - split.validation.y.numpy()).mean(axis=(1, 2))
+    # The trees grow in rounds, so that the search may end before a later, slightly better number.
+    assert errors[trees - 1] == pytest.approx(errors.min(), rel=0.01)
+    np.testing.assert_allclose(
+        result.predictions["validation"], stages[trees - 1], rtol=1e-4, atol=1e-3
+    )
+
+
+def test_boosting_of_too_few_rows_is_a_constant():
+    result = fit_baseline("boosting", make_split(n=5))
+    assert result.predictions["test"].unique(dim=0).shape == (1, 2)
+    assert result.settings.method == {"trees": 1}
+
+
+@pytest.mark.parametrize("name", ["ridge", "boosting"])
+def test_a_metric_of_agreement_is_maximized(name):
+    split = make_split(n=200)
+    error, agreement = (
+        fit_baseline(name, split, metric=metric).scores["validation"]
+        for metric in ("rmse", "pearson")
+    )
+    assert agreement.pearson > error.pearson > 0.5
+    assert error.rmse < agreement.rmse
+
+
+@pytest.mark.parametrize("name", ["ridge", "boosting"])
+def test_the_choice_is_made_in_the_units_of_the_target(name):
+    # MAPE is another thing in standardized units, where targets are around zero.
+    split = make_split(n=200)
+    raw, scaled = (fit_baseline(name, s, metric="mape") for s in (split, standardize(split)))
+    assert raw.scores["validation"].mape == pytest.approx(scaled.scores["validation"].mape, rel=0.1)
+    if name == "ridge":
+        assert raw.settings == scaled.settings
+
+
+@pytest.mark.parametrize("name", ["ridge", "boosting"])
+@pytest.mark.parametrize(("metric", "value"), [("r2", 3.0), ("pearson", 3.0), ("mape", 0.0)])
+def test_a_metric_without_a_value_on_the_validation_rows_cannot_choose(name, metric, value):
+    split = make_split()
+    split.validation.y.fill_(value)
+    with pytest.raises(ArgumentError, match="`metric` must be defined on the validation rows"):
+        fit_baseline(name, split, metric=metric)
+
+
+@pytest.mark.parametrize("protocol", ["tuned", "paper"])
+def test_last_value_is_the_last_row_of_the_window_in_units_of_the_series(protocol):
+    data = make_series()
+    result = fit_baseline("last-value", data.split(protocol=protocol))
+    # Targets of the test part are the rows from 48 on; what is known is two rows older.
+    expected = torch.from_numpy(data.series[46:-2])
+    torch.testing.assert_close(result.predictions["test"], expected)
+    error = np.sqrt(np.square(data.series[48:] - data.series[46:-2]).mean())
+    assert result.scores["test"].rmse == pytest.approx(error, rel=1e-5)
+
+
+def test_last_value_finds_its_way_through_any_scales():
+    raw = make_series().split()
+    raw = Split(*(replace(part, x=part.x[:]) for part in (raw.train, raw.validation, raw.test)))
+    expected = fit_baseline("last-value", raw).predictions["test"]
+    both = standardize(raw)
+    assert both.x_scaler is not None
+    torch.testing.assert_close(fit_baseline("last-value", both).predictions["test"], expected)
+    y_scaler = Scaler.fit(raw.train.y)
+    parts = (replace(p, y=y_scaler.transform(p.y)) for p in (raw.train, raw.validation, raw.test))
+    targets_only = StandardizedSplit(*parts, y_scaler=y_scaler)
+    torch.testing.assert_close(
+        fit_baseline("last-value", targets_only).predictions["test"], expected
+    )
+
+
+def test_last_value_needs_a_series():
+    with pytest.raises(ArgumentError, match=r"inputs \(n, window, columns\).*got \(60, 4\)"):
+        fit_baseline("last-value", make_split())
+    split = make_series().split()
+    fewer = replace(split, train=replace(split.train, y=split.train.y[:, :2]))
+    with pytest.raises(ArgumentError, match="the 2 target"):
+        fit_baseline("last-value", fewer)
+
+
+def test_names_are_those_that_suit_the_split():
+    assert baseline_names(make_split()) == ("mean", "ridge", "boosting")
+    assert baseline_names(make_series().split()) == tuple(BASELINES)
+
+
+def test_inputs_too_large_for_memory_leave_the_mean_and_the_last_value():
+    n = LARGEST // 1000 + 1
+    windows = Windows(torch.zeros(n + 999, 1), 1000, first=0, n=n)
+    part = Part(x=windows, y=torch.arange(float(n))[:, None], rows=np.arange(n))
+    small = replace(part, x=windows[:3], y=part.y[:3])
+    split = Split(small, small, small, more={"large": part})
+    assert baseline_names(split) == ("mean", "last-value")
+    with pytest.raises(ArgumentError, match=f"at most {LARGEST} numbers, got {n * 1000}"):
+        fit_baseline("ridge", split)
+
+
+def test_unknown_names_and_missing_inputs_are_refused():
+    with pytest.raises(UnknownNameError, match="Did you mean 'ridge'"):
+        fit_baseline("rigde", make_split())
+    with pytest.raises(ArgumentError, match="`metric`"):
+        fit_baseline("mean", make_split(), metric="mse")
+    split = make_split()
+    split.train.x[3, 1] = float("nan")
+    with pytest.raises(NonFiniteError, match="`x`"):
+        fit_baseline("ridge", split)
+
+
+@pytest.mark.parametrize("name", ["mean", "ridge", "boosting"])
+def test_one_validation_row_and_constant_targets_are_enough(name):
+    split = make_split()
+    split = replace(split, validation=make_part(1, 4, 5))
+    for part in (split.train, split.validation, split.test):
+        part.y.fill_(7.0)
+    scores = fit_baseline(name, split).scores
+    assert scores["test"].rmse == pytest.approx(0.0, abs=1e-6)
+    assert scores["test"].r2 is None
+
+
+def test_last_value_of_exchange_rate_is_the_known_figure(monkeypatch, real_data):
+    monkeypatch.setenv("REGAUG_DATA", str(real_data))
+    split = load("exchange-rate").split(protocol="paper")
+    scores = fit_baseline("last-value", split).scores["test"]
+    assert scores.mape == pytest.approx(1.17, abs=0.005)
+    assert scores.rmse == pytest.approx(0.01502, abs=5e-6)
+    # The figure that is compared with the paper is in units of each column's largest value.
+    divided = Split(split.train, split.validation, split.test)
+    assert fit_baseline("last-value", divided).scores["test"].rmse == pytest.approx(
+        0.01348, abs=5e-6
+    )
+
+
+def test_on_airfoil_boosting_beats_ridge_and_ridge_the_mean(monkeypatch, real_data):
+    monkeypatch.setenv("REGAUG_DATA", str(real_data))
+    split = standardize(load("airfoil").split())
+    error = {name: fit_baseline(name, split).scores["test"].rmse for name in baseline_names(split)}
+    assert 1.0 < error["boosting"] < 2.0
+    assert 4.0 < error["ridge"] < 5.5
+    assert 6.0 < error["mean"] < 8.0
