@@ -158,8 +158,8 @@ def analyze(
     """Compare the methods of a study with plain training.
 
     Every method is compared with the reference on the same splits; the p-values of all the
-    augmentations are corrected together by Holm's method, so that in at most 1 - level of the studies in which no
-    augmentation makes a difference any is called significant.
+    augmentations are corrected together by Holm's method, so that in at most 1 - level of the
+    studies in which no augmentation makes a difference any is called significant.
 
     Args:
         errors: For every method, the reference and the baselines among them, the value of the
