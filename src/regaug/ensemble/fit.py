@@ -27,6 +27,7 @@ from regaug.ensemble.rows import (
 from regaug.ensemble.training import take_rows, train_members
 from regaug.exceptions import ArgumentError
 from regaug.metrics import evaluate
+from regaug.runs.run import Run
 from regaug.training import Settings
 from regaug.training.results import versions
 
@@ -114,6 +115,27 @@ def fit_ensemble(
         calibration=calibration,
         held_out=evaluate(nets.restore(predicted).mean(dim=0), target),
         made_by=versions(),
+    )
+
+
+def fit_as(data: Data, run: Run, *, members: int = 8, seed: int = 0) -> Ensemble:
+    """Fit an ensemble as the net of a run was trained: its method, its settings, its scale.
+
+    Args:
+        data: A table.
+        run: A run that was a training.
+        members: Number of nets.
+        seed: Decides everything about them.
+    """
+    # Whoever chose the run has perhaps not seen all rows; their targets may have no logarithm.
+    is_positive = bool((check_table(data).y > 0).all())
+    return fit_ensemble(
+        data,
+        method=run.method,
+        settings=run.settings,
+        log=run.log and is_positive,
+        members=members,
+        seed=seed,
     )
 
 

@@ -15,7 +15,7 @@ the answer would change with other training rows: those of two splits are mostly
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from regaug._checks import check_range
 from regaug._registry import lookup
 from regaug.exceptions import ArgumentError
+from regaug.formatting import Unit
 from regaug.metrics import METRICS
 
 Values = NDArray[np.float64]
@@ -123,7 +124,7 @@ class Comparison:
 
     metric: str
     reference: str
-    unit: Literal["percent", "points"]
+    unit: Unit
     level: float
     n_splits: int
     test_share: float
@@ -227,7 +228,7 @@ def analyze(
     return Comparison(
         metric=metric,
         reference=reference,
-        unit="points" if METRICS[metric].higher_is_better else "percent",
+        unit=METRICS[metric].unit,
         level=level,
         n_splits=n_splits,
         test_share=test_share,

@@ -1,10 +1,11 @@
 """What one training needs to know, beside the data, the model and the method."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Literal, Self
 
 from regaug._checks import check_choice, check_integer, check_range
+from regaug.exceptions import ArgumentError
 
 Optimizer = Literal["adamw", "adam"]
 Schedule = Literal["constant", "cosine"]
@@ -63,3 +64,20 @@ class Settings:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for a JSON file."""
         return asdict(self) | {"method": dict(self.method)}
+
+    @classmethod
+    def from_dict(cls, values: object) -> Self:
+        """Return the settings that :meth:`to_dict` wrote down.
+
+        Example:
+            >>> Settings.from_dict(Settings(epochs=5).to_dict()).epochs
+            5
+        """
+        names = {part.name for part in fields(cls)}
+        if not isinstance(values, Mapping) or set(values) != names:
+            raise ArgumentError(f"`values` must have the keys {', '.join(sorted(names))}.")
+        own = values["method"]
+        if not isinstance(own, Mapping):
+            raise ArgumentError(f"`method` must be settings of a method, got {own!r}.")
+        listed = {key: tuple(v) if isinstance(v, list) else v for key, v in own.items()}
+        return cls(**{**values, "method": listed})

@@ -162,8 +162,8 @@ def read_table(
     """Read a table for regression from a file or a frame.
 
     All columns but the ones named here are inputs. Rows without a target (or group, or time) are
-    left out and counted; what becomes of the columns, :class:`~regaug.data.tabular.encoding.Encoder`
-    says.
+    left out and counted; :class:`~regaug.data.tabular.encoding.Encoder` says what becomes of the
+    columns.
 
     Args:
         source: Path of a CSV file (``.csv``; ``.tsv`` and ``.tab`` with tabs; each also ``.gz``)
