@@ -7,7 +7,6 @@ from typing import Any, Protocol
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from regaug import _random
 from regaug.data.base import Part, Split
@@ -159,27 +158,8 @@ class Worker:
         self._splits = [_unpack(split) for split in state["splits"]]
 
 
-def thin(split: Split, most: int, *, seed: int) -> Split:
-    """Return a split with at most so many rows, each part in its proportion."""
-    parts = (split.train, split.validation, split.test)
-    total = sum(len(part) for part in parts)
-    if total <= most:
-        return split
-    rng = _random.numpy_generator(seed, total)
-    train, validation, test = (
-        _select(part, np.sort(rng.permutation(len(part))[: max(1, len(part) * most // total)]))
-        for part in parts
-    )
-    return Split(train, validation, test)
-
-
-def _select(part: Part, rows: NDArray[np.int64]) -> Part:
-    groups = None if part.groups is None else part.groups[rows]
-    return Part(x=part.x[rows], y=part.y[rows], rows=part.rows[rows], groups=groups)
-
-
 def _run_seed(seed: int, method: str, split: int, trial: int) -> int:
-    return _random.derive(seed, zlib.crc32(method.encode()), split, trial)
+    return _random.derive(_random.Stream.RUNS, seed, zlib.crc32(method.encode()), split, trial)
 
 
 def _summarize(result: RunResult, split: Split) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from regaug.data.base import Data
 from regaug.ensemble import Ensemble, calibration_rows, fit_ensemble, leave_out
-from regaug.ensemble.rows import check_table, read_targets
+from regaug.ensemble.rows import check_table
 from regaug.runs.worker import Outcome
 from regaug.studies.compare import compare
 from regaug.studies.study import Study
@@ -55,7 +55,7 @@ def fit_recommended(data: Data, study: Study, *, members: int = 8, seed: int = 0
     method = study.verdict.recommended
     chosen = study.settings[method]
     # The study has not seen the rows to calibrate on; their targets may have no logarithm.
-    is_positive = bool((read_targets(check_table(data)) > 0).all())
+    is_positive = bool((check_table(data).y > 0).all())
     return fit_ensemble(
         data,
         method=method,

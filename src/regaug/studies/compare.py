@@ -16,11 +16,12 @@ from regaug import methods as method_table
 from regaug._checks import check_choice, check_integer
 from regaug.data.base import Data, Split
 from regaug.data.scaling import StandardizedSplit
-from regaug.data.tabular.table import Kind, Table
+from regaug.data.splits import SplitRule
+from regaug.data.tabular.table import Table
 from regaug.exceptions import ArgumentError, ArgumentTypeError
 from regaug.runs.store import Store
 from regaug.runs.tasks import Executor, check_work, run_tasks
-from regaug.runs.worker import Outcome, PlannedRun, Worker, make_tasks, plan_runs, thin
+from regaug.runs.worker import Outcome, PlannedRun, Worker, make_tasks, plan_runs
 from regaug.studies.search import draw_trials
 from regaug.studies.study import Study
 from regaug.studies.tpe import plan_rounds
@@ -68,7 +69,7 @@ def make_plan(
     metric: Metric = "rmse",
     seed: int = 0,
     quick: bool = False,
-    kind: Kind | None = None,
+    kind: SplitRule | None = None,
     independent: bool = False,
     search: Search = "random",
 ) -> Plan:
@@ -132,7 +133,7 @@ def compare(
     metric: Metric = "rmse",
     seed: int = 0,
     quick: bool = False,
-    kind: Kind | None = None,
+    kind: SplitRule | None = None,
     independent: bool = False,
     search: Search = "random",
     jobs: int = 1,
@@ -254,7 +255,7 @@ def _folder(out: str | Path | None) -> Iterator[Path]:
 
 
 def _make_splits(
-    data: Data | Sequence[Split], count: int, seed: int, kind: Kind | None
+    data: Data | Sequence[Split], count: int, seed: int, kind: SplitRule | None
 ) -> tuple[list[Split], list[str]]:
     notes: list[str] = []
     options: dict[str, Any] = {}
@@ -263,7 +264,7 @@ def _make_splits(
             raise ArgumentError(
                 f"`kind` of split must be None for data that knows how it is split, got {kind!r}."
             )
-        options["kind"] = kind
+        options["split"] = kind
     if not isinstance(data, Data):
         parts = list(data) if isinstance(data, Sequence) else []
         if not parts or not all(isinstance(split, Split) for split in parts):
@@ -282,7 +283,8 @@ def _make_splits(
                 f"`data` must be a table, got {data.info.name}, a {data.info.task} data set. "
                 "Train its network with regaug.training.fit."
             )
-        parts = [data.split(seed=_random.derive(seed, i) % 2**31, **options) for i in range(count)]
+        seeds = [_random.derive(_random.Stream.SPLITS, seed, i) % 2**31 for i in range(count)]
+        parts = [data.split(seed=own, **options) for own in seeds]
         if len({split.test.rows.tobytes() for split in parts}) == 1 and count > 1:
             parts = parts[:1]
             notes.append("This data has one split only, so nothing can be said of certainty.")
@@ -291,7 +293,7 @@ def _make_splits(
     total = sum(len(part) for part in (parts[0].train, parts[0].validation, parts[0].test))
     if total > MOST_ROWS:
         notes.append(f"The study looks at {MOST_ROWS:,} of the {total:,} rows.")
-        parts = [thin(split, MOST_ROWS, seed=seed) for split in parts]
+        parts = [split.subsample(MOST_ROWS, seed=seed) for split in parts]
     return [_three_parts(split) for split in parts], notes
 
 

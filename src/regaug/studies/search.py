@@ -70,14 +70,15 @@ def draw_trials(
     own_stream = zlib.crc32(method.encode())
     drawn = []
     for number in range(trials):
-        common = _random.numpy_generator(seed, number)
+        common = _random.numpy_generator(_random.Stream.RECIPES, seed, number)
         settings: dict[str, Any] = {n: choice.draw(common) for n, choice in COMMON.items()}
         if number == 0:
             settings, own = FIRST, known.settings()
         elif number <= len(known.starts):
             own = known.settings(**known.starts[number - 1])
         else:
-            own = known.draw_settings(_random.numpy_generator(seed, number, own_stream))
+            rng = _random.numpy_generator(_random.Stream.TRIALS, seed, number, own_stream)
+            own = known.draw_settings(rng)
         drawn.append(
             Trial(
                 method,

@@ -82,7 +82,8 @@ def suggest_trials(
     space = _space_of(first.method, may_log=any(trial.log for trial in before))
     forms = {name: _distribution(choice) for name, choice in space.items()}
     ranks: NDArray[np.float64] = rankdata(errors, axis=0).mean(axis=1)
-    own_seed = _random.derive(seed, zlib.crc32(first.method.encode()), start) % 2**32
+    method = zlib.crc32(first.method.encode())
+    own_seed = _random.derive(_random.Stream.SEARCH, seed, method, start) % 2**32
     sampler = optuna.samplers.TPESampler(seed=own_seed, n_startup_trials=min(ROUND, start))
     with _quiet():
         study = optuna.create_study(sampler=sampler)
