@@ -181,7 +181,7 @@ def train_by_hand(augmentation, place, epochs=2, accumulate=1):
     batches = list(make_loader())
     for epoch in range(epochs):
         for number, (x, y) in enumerate(batches):
-            seed = _random.derive(0, epoch, number, 0, 0)
+            seed = _random.derive(_random.Stream.EPOCHS, 0, epoch, number, 0, 0)
             augmentation.generator.manual_seed(seed)
             augmentation.progress = (epoch + number / len(batches)) / epochs
             if place is None:
@@ -709,7 +709,12 @@ def test_two_callbacks_act_in_one_step_inputs_first(swap):
     net, [(x, y), *_] = make_net(), list(make_loader())
     numbers = (1, 0) if swap else (0, 1)
     inputs, layer = (
-        FOMA(generator=_random.make_generator(_random.derive(0, 0, 0, 0, number)), weight=weight)
+        FOMA(
+            generator=_random.make_generator(
+                _random.derive(_random.Stream.EPOCHS, 0, 0, 0, 0, number)
+            ),
+            weight=weight,
+        )
         for number, weight in zip(numbers, ("one", "lam"), strict=True)
     )
     x, y = inputs(x, y)

@@ -124,7 +124,8 @@ def train_on_joint_batches(make_model, split, name, settings):
     for epoch in range(settings.epochs):
         for rank in RANKS:
             samplers[rank].set_epoch(epoch)
-            augmentations[rank].generator.manual_seed(_random.derive(settings.seed, epoch, rank, 0))
+            seed = _random.derive(_random.Stream.EPOCHS, settings.seed, epoch, rank)
+            augmentations[rank].generator.manual_seed(seed)
         for number, batches in enumerate(zip(*samplers, strict=True)):
             losses = []
             for augmentation, batch in zip(augmentations, batches, strict=True):

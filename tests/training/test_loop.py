@@ -99,13 +99,17 @@ def slow_fit(model, split, name, settings, run=on_input, augmented=1.0):
     own = method.settings(**settings.method)
     size = min(settings.batch_size, len(split.train))
     sampler = method.make_sampler(split.train.y, size, own, seed=settings.seed, drop_last=True)
-    augmentation = method.make_augmentation(own, seed=_random.derive(settings.seed))
+    augmentation = method.make_augmentation(
+        own, seed=_random.derive(_random.Stream.AUGMENTATION, settings.seed)
+    )
     augmentation.fit(split.train.x, split.train.y)
     model, x, y = model.double(), split.train.x.double(), split.train.y.double()
     parameters, memory, lines, number = list(model.parameters()), {}, [], 0
     for epoch in range(settings.epochs):
         sampler.set_epoch(epoch)
-        augmentation.generator.manual_seed(_random.derive(settings.seed, epoch, 0, 0))
+        augmentation.generator.manual_seed(
+            _random.derive(_random.Stream.EPOCHS, settings.seed, epoch, 0)
+        )
         losses = []
         for batch in sampler:
             progress = number / (settings.epochs * len(sampler))

@@ -320,7 +320,7 @@ def drive(case, folder, kills):
     if os.waitpid(start(case, folder / "whole"), 0)[1]:
         sys.exit("the undisturbed training failed")
     pause = (time.monotonic() - begin) / 20
-    rng = _random.numpy_generator(len(case), kills)
+    rng = np.random.default_rng((len(case), kills))
     # Not in the last epochs: the training must not end before it is killed.
     epochs = np.sort(rng.choice(13, size=kills, replace=False))
     killed = [kill_at(epoch, rng.uniform(0.0, pause), case, folder / "killed") for epoch in epochs]

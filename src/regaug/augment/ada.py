@@ -229,7 +229,7 @@ def _k_means(rows: Tensor, clusters: int, *, seed: int) -> Tensor:
     from sklearn.cluster import KMeans, MiniBatchKMeans
     from sklearn.exceptions import ConvergenceWarning
 
-    random_state = int(_random.numpy_generator(seed).integers(2**32))
+    random_state = _random.derive(_random.Stream.CLUSTERS, seed) % 2**32
     algorithm = KMeans if len(rows) <= _MOST_ROWS else MiniBatchKMeans
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer different rows than clusters

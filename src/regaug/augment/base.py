@@ -234,8 +234,9 @@ class CollateAndAugment:
             # Every worker holds a copy of one generator, and a new epoch a copy of the same again.
             self._worker_seed = worker.seed
             own_seed = self.augmentation.generator.initial_seed()
-            entropy = _random.numpy_generator(own_seed, worker.seed)
-            self.augmentation.generator.manual_seed(int(entropy.integers(2**62)))
+            high, low = divmod(worker.seed, 2**32)
+            seed = _random.derive(_random.Stream.LOADERS, own_seed, high, low)
+            self.augmentation.generator.manual_seed(seed)
         batch = default_collate(samples)
         if not isinstance(batch, list | tuple) or len(batch) != 2:
             raise ArgumentError(

@@ -21,10 +21,9 @@ from regaug.ensemble.rows import (
     CALIBRATION_SHARE,
     calibration_rows,
     check_table,
-    read_targets,
     validation_rows,
 )
-from regaug.ensemble.training import take_rows, train_members
+from regaug.ensemble.training import train_members
 from regaug.exceptions import ArgumentError
 from regaug.metrics import evaluate
 from regaug.runs.run import Run
@@ -81,7 +80,7 @@ def fit_ensemble(
     data = check_table(data)
     held_out = calibration_rows(data, share=calibration_share, seed=seed)
     rest = np.setdiff1d(np.arange(len(data)), held_out)
-    y = torch.from_numpy(read_targets(data))
+    y = torch.from_numpy(data.y)
     if log and not bool((y > 0).all()):
         raise ArgumentError("`log` must be False for targets that are not all positive, got True.")
 
@@ -165,8 +164,7 @@ def _split(
     whole: Part, rest: Rows, validation: Rows, scaler: Scaler, log: bool
 ) -> StandardizedSplit:
     """Return the rows of one member; it has no test rows, as nobody looks at them."""
-    chosen = take_rows(whole, validation)
-    train = take_rows(whole, np.setdiff1d(rest, validation))
+    chosen, train = whole.take(validation), whole.take(np.setdiff1d(rest, validation))
     return StandardizedSplit(train, chosen, chosen, y_scaler=scaler, log=log)
 
 

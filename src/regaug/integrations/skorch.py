@@ -173,7 +173,8 @@ class _Augmenting:
         if self.sampler is not None:
             self.sampler.set_epoch(epoch)
         # Every epoch has a seed of its own: going on with `partial_fit` gives draws of its own.
-        self.augmentation.generator.manual_seed(_random.derive(self.seed, epoch))
+        seed = _random.derive(_random.Stream.EPOCHS, self.seed, epoch)
+        self.augmentation.generator.manual_seed(seed)
 
     def start_step(self) -> None:
         total = self.epochs * len(self.sampler or ())

@@ -104,7 +104,7 @@ def _obstacle(name: str, split: Split) -> str | None:
             "the last value needs inputs (n, window, columns) whose columns are the "
             f"{targets} target(s), got {shape}."
         )
-    parts = (split.train, split.validation, split.test, *split.more.values())
+    parts = split.parts.values()
     largest = max(math.prod(part.x.shape) for part in parts)
     if name in ("ridge", "boosting") and largest > LARGEST:
         return f"a part's inputs must be at most {LARGEST} numbers, got {largest}."

@@ -14,7 +14,6 @@ from torch.utils.data import DataLoader
 from regaug import _random, methods
 from regaug._checks import check_choice
 from regaug.data.base import Part, Split
-from regaug.data.lazy import Subset
 from regaug.exceptions import ArgumentTypeError, DivergedError, NonFiniteError
 from regaug.metrics import METRICS
 from regaug.samplers import BatchSampler
@@ -128,7 +127,8 @@ class _Training:
         self.name, self.settings = name, replace(settings, method=own)
         self.split, self.fabric, self.model = split, fabric, model
         self.recorded = {part: _recorded_rows(split, part) for part in ("validation", *record)}
-        self.augmentation = method.make_augmentation(own, seed=_random.derive(settings.seed))
+        augmentation_seed = _random.derive(_random.Stream.AUGMENTATION, settings.seed)
+        self.augmentation = method.make_augmentation(own, seed=augmentation_seed)
         if self.augmentation.learns:
             self.augmentation.fit(split.train.x[:], split.train.y)
         size = min(settings.batch_size, len(split.train))
@@ -195,8 +195,10 @@ class _Training:
         # Every epoch has seeds of its own, so that a training can go on from its end without a
         # record of all generators; every process too, or they would all draw alike.
         seed, rank = self.settings.seed, self.fabric.global_rank
-        self.augmentation.generator.manual_seed(_random.derive(seed, epoch, rank, 0))
-        _random.seed_global(_random.derive(seed, epoch, rank, 1))
+        self.augmentation.generator.manual_seed(
+            _random.derive(_random.Stream.EPOCHS, seed, epoch, rank)
+        )
+        _random.seed_global(_random.derive(_random.Stream.DROPOUT, seed, epoch, rank))
         self.sampler.set_epoch(epoch)
         if hasattr(self.split.train.x, "set_epoch"):  # inputs that differ from epoch to epoch
             self.split.train.x.set_epoch(epoch)
@@ -309,9 +311,7 @@ def _make_loader(part: Part, sampler: BatchSampler, workers: int) -> Iterable[An
 
 def _recorded_rows(split: Split, name: Recorded) -> tuple[Part, Tensor]:
     """Return the rows of a part that the history looks at, and their targets in own units."""
-    part: Part = getattr(split, name)
+    part = split.parts[name]
     if name == "train" and (rows := recorded_training_rows(len(part))) is not None:
-        # Videos would fill the memory: what is not in it stays where it is.
-        x = part.x[rows] if isinstance(part.x, Tensor) else Subset(part.x, rows)
-        part = Part(x=x, y=part.y[rows], rows=part.rows[rows])
+        part = part.take(rows)
     return part, own_targets(split, part)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from regaug._checks import check_integer
-from regaug._random import numpy_generator
+from regaug._random import Stream, numpy_generator
 from regaug.data.base import Data, Part, Rows, Rules, Split, as_float, check_split
 from regaug.data.datasets.facts import FACTS
 from regaug.data.datasets.files import find
@@ -23,7 +23,6 @@ from regaug.exceptions import DataError, DataNotFoundError, MissingExtraError
 _SIZE = 112
 _SAMPLED = 128  # videos that the mean and the standard deviation are taken from
 _PAD = 12  # pixels that a training clip may be moved by
-_SCALE, _CLIPS = 0, 1  # streams of random numbers
 _LISTED = ("FileName", "EF", "NumberOfFrames", "Split")
 _TRACED = ["FileName", "X1", "Y1", "X2", "Y2", "Frame"]
 _SPLITS = ("TRAIN", "VAL", "TEST")
@@ -101,7 +100,7 @@ class Echo(Data):
     def scale(self) -> tuple[Floats, Floats]:
         """Return mean and standard deviation of each channel, of random training videos."""
         if self._scale is None:
-            rows = numpy_generator(0, _SCALE).permutation(self._rows[0])[:_SAMPLED]
+            rows = numpy_generator(Stream.COLORS, 0).permutation(self._rows[0])[:_SAMPLED]
             counts = np.zeros((3, 256))
             for name in self._names[np.sort(rows)]:
                 for frame in read_frames(Path(self._folder, name)):
@@ -188,7 +187,7 @@ class RandomClips(Clips):
 
     def draw(self, place: int) -> tuple[int, int, int]:
         """Return the first frame of a clip, and the upper left corner of its crop."""
-        rng = numpy_generator(self.seed, _CLIPS, int(self._epoch), place)
+        rng = numpy_generator(Stream.CLIPS, self.seed, int(self._epoch), place)
         # As in the echonet code, the start of a video that is too short is drawn after padding it,
         # and the lowest and the rightmost crop never come.
         length = max(int(self.lengths[place]), self.frames * self.period)

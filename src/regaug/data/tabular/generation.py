@@ -19,7 +19,7 @@ from regaug.data.tabular.columns import Number
 from regaug.data.tabular.encoding import Encoder
 from regaug.data.tabular.restoration import restore
 from regaug.data.tabular.table import Table
-from regaug.data.tabular.values import read_levels, read_numbers
+from regaug.data.tabular.values import read_levels
 from regaug.exceptions import ArgumentError, ArgumentTypeError
 from regaug.samplers import BatchSampler
 
@@ -74,11 +74,12 @@ def generate(
         ((100, 3), ['Oslo', 'Rome'], True)
     """
     table, rows = _as_table(data), check_integer("rows", rows, 1)
-    frame, rng = table.frame, _random.numpy_generator(check_integer("seed", seed, 0), 0, 0, 6)
+    frame, seed = table.frame, check_integer("seed", seed, 0)
+    rng = _random.numpy_generator(_random.Stream.GENERATION, seed)
     encoder = Encoder.fit(frame[list(table.inputs)])
     x = torch.from_numpy(encoder.transform(frame)).double()
-    y = np.column_stack([read_numbers(frame[target]).values for target in table.targets])
-    new_x, new_y, _ = augment_rows(x, torch.from_numpy(y), method, settings or {}, rows, seed)
+    y = torch.from_numpy(table.y)
+    new_x, new_y, _ = augment_rows(x, y, method, settings or {}, rows, seed)
     targets = Encoder(tuple(Number(name, 0.0, indicator=False) for name in table.targets))
     new = {
         column.name: restore(column, values[column.name], frame[column.name], rng)

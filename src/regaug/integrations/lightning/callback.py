@@ -208,8 +208,9 @@ class AugmentCallback(Callback):
         """Run ``step`` on the augmented batch and return what it returns."""
         # Of two callbacks with equal seeds each draws for itself, hence the number. And an
         # optimizer that runs a step twice (L-BFGS) gets the same batch twice.
-        entropy = trainer.current_epoch, self._batch, trainer.global_rank, self._number
-        self.augmentation.generator.manual_seed(_random.derive(self._seed, *entropy))
+        numbers = trainer.current_epoch, self._batch, trainer.global_rank, self._number
+        seed = _random.derive(_random.Stream.EPOCHS, self._seed, *numbers)
+        self.augmentation.generator.manual_seed(seed)
         return self._act(lambda x, y: step(self._set(batch, x, y), *args, **kwargs), batch)
 
     def _act(self, run: Run, batch: Any) -> Any:

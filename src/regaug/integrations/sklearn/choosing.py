@@ -50,7 +50,7 @@ def compare_methods(
         own = [
             replace(
                 settings,
-                seed=_random.derive(settings.seed, number, 0, 7),
+                seed=_random.derive(_random.Stream.INNER_RUNS, settings.seed, number),
                 method=STARTS.get(name, {}),
             )
             for number in range(len(splits))

@@ -81,7 +81,8 @@ class Training:
         if initial is not None:
             net.double()  # or weights in float64 would lose digits
             load_weights(net, initial, source=f"`initial` for run {number}")
-        augmentation = method.make_augmentation(own, seed=_random.derive(settings.seed))
+        augmentation_seed = _random.derive(_random.Stream.AUGMENTATION, settings.seed)
+        augmentation = method.make_augmentation(own, seed=augmentation_seed)
         if augmentation.learns:
             augmentation.fit(x, y)
         places = _find_places(method.find_place(net, own), net, augmentation)
