@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import torch
@@ -100,6 +100,9 @@ def pearson(prediction: Tensor, target: Tensor, *, rows: Tensor | None = None) -
     # Each side is divided by its own norm, because a product of the two could under- or overflow.
     r = ((p / p_norm) * (t / t_norm)).sum(dim=-2).clamp(-1.0, 1.0)
     return _mean_over_varying(r.masked_fill(p_norm.squeeze(-2) == 0, 0.0), t_norm.squeeze(-2))
+
+
+MetricName = Literal["rmse", "mae", "mape", "r2", "pearson"]
 
 
 @dataclass(frozen=True)

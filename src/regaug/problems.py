@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache, partial
 from inspect import signature
-from typing import Self, overload
+from typing import Self, cast, overload
 
 import torch
 from torch import Tensor, nn
@@ -15,11 +15,11 @@ from regaug._checks import check_choice, check_integer
 from regaug.data import info, load
 from regaug.data.base import Data, Split
 from regaug.data.scaling import StandardizedSplit, standardize
-from regaug.data.tabular.table import SplitRule, Table
+from regaug.data.splits import SplitRule
+from regaug.data.tabular.table import Table
 from regaug.exceptions import ArgumentError, ArgumentTypeError
-from regaug.metrics import METRICS
+from regaug.metrics import METRICS, MetricName
 from regaug.models import MLP, DeepDTA, LSTNet, R2Plus1D18, ResNet18
-from regaug.training.settings import Metric
 
 MakeNet = Callable[..., nn.Module]
 
@@ -78,8 +78,8 @@ class Problem:
 
     Attributes:
         splits: Training, validation and test rows, several times, in the target's own units.
-        model: Makes a fresh network for a split, ``make_net(split)``; it is told the ``seed`` too if
-            it has such an argument. None is the net for tables, many of which train at once.
+        model: Makes a fresh network for a split, ``make_net(split)``; it is told the ``seed`` too
+            if it has such an argument. None is the net for tables, many of which train at once.
         metric: The error that chooses and is compared.
         places: Names of layers at which methods that act at a layer do so; those that the network
             itself names if None.
@@ -101,7 +101,7 @@ class Problem:
 
     splits: Sequence[Split]
     model: MakeNet | None = None
-    metric: Metric = "rmse"
+    metric: MetricName = "rmse"
     places: Sequence[str] | None = None
     name: str = "splits"
     is_scaled: bool = field(default=False, kw_only=True)
@@ -143,7 +143,7 @@ class Problem:
         *,
         splits: int = 10,
         split: SplitRule | None = None,
-        metric: Metric = "rmse",
+        metric: MetricName = "rmse",
         seed: int = 0,
     ) -> Self:
         """Make the problem of a table: the table net on repeated splits of its rows.
@@ -172,9 +172,9 @@ class Problem:
             )
         check_integer("splits", splits, 1)
         check_integer("seed", seed, 0)
-        own = {} if split is None else {"split": split}
+        divide = data.split if split is None else partial(cast(Table, data).split, split=split)
         numbers = [_random.derive(_random.Stream.SPLITS, seed, i) for i in range(splits)]
-        parts: list[Split] = [data.split(seed=number % 2**31, **own) for number in numbers]
+        parts: list[Split] = [divide(number % 2**31) for number in numbers]
         notes = []
         if splits > 1 and len({part.test.rows.tobytes() for part in parts}) == 1:
             parts = parts[:1]
@@ -188,7 +188,7 @@ class Problem:
         return cls(whole, metric=metric, name=data.info.name, notes=notes)
 
     @classmethod
-    def named(cls, name: str, *, splits: int = 10, metric: Metric | None = None) -> Self:
+    def named(cls, name: str, *, splits: int = 10, metric: MetricName | None = None) -> Self:
         """Make the problem of a named data set: with the network that the paper has for it.
 
         Args:
@@ -202,7 +202,7 @@ class Problem:
             'synthetic-sine'
         """
         facts = info(name)
-        metric = metric or facts.metric
+        metric = facts.metric if metric is None else metric
         if facts.task == "table":
             return cls.from_table(load(name), splits=splits, metric=metric)
         made = LoadedSplits(partial(_split_named, name), splits)
@@ -231,7 +231,7 @@ class Problem:
                 f"`model` must return a torch.nn.Module, got {type(net).__name__}."
             )
         if self.places is not None:
-            net.places = tuple(self.places)
+            net.places = tuple(self.places)  # type: ignore[assignment]
         return net
 
     def checksum(self) -> str:

@@ -13,6 +13,7 @@ from torch.utils.data import Dataset
 from regaug import _random
 from regaug._checks import check_choice, check_integer
 from regaug.data.lazy import Inputs, Subset
+from regaug.metrics import MetricName
 
 Task = Literal["table", "series", "image", "pair", "video"]
 Rules = Literal["tuned", "paper"]
@@ -36,7 +37,7 @@ class Info:
 
     name: str
     task: Task
-    metric: str
+    metric: MetricName
     split: str
     groups: str | None = None
     license: str = "not stated"
@@ -65,6 +66,17 @@ class Part(Dataset[tuple[Tensor, Tensor]]):
 
     def __getitem__(self, index: int) -> tuple[Tensor, Tensor]:
         return self.x[index], self.y[index]
+
+    def __getstate__(self) -> dict[str, object]:
+        # Tensors would travel between processes through shared files; arrays travel as they are.
+        own = {"x": self.x, "y": self.y}
+        tensors = {name: v.numpy() for name, v in own.items() if isinstance(v, Tensor)}
+        return {**vars(self), **tensors}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        for name, value in state.items():
+            is_tensor = name in ("x", "y") and isinstance(value, np.ndarray)
+            object.__setattr__(self, name, torch.from_numpy(value) if is_tensor else value)
 
     def take(self, rows: Rows | NDArray[np.bool_] | Sequence[int] | slice) -> Self:
         """Return some of the samples, with their groups and their places in the whole data set.

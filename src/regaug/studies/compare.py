@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from regaug.data import read_table
 from regaug.data.base import Data, Split
-from regaug.data.tabular.table import SplitRule, Table
+from regaug.data.splits import SplitRule
+from regaug.data.tabular.table import Table
 from regaug.exceptions import ArgumentError, RegaugError
+from regaug.metrics import MetricName
 from regaug.problems import Problem
 from regaug.runs.record import RunRecord
 from regaug.runs.run import Run
@@ -25,7 +27,6 @@ from regaug.studies.plan import QUICK_SPLITS, SPLITS, Plan, make_plan
 from regaug.studies.study import MODEL, REPORT, Study
 from regaug.studies.tpe import plan_rounds
 from regaug.training.bar import Bar
-from regaug.training.settings import Metric
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,17 +52,18 @@ class Progress:
 
 
 Observer = Callable[[Progress], None]
+Source: TypeAlias = "Problem | Data | list[Split] | tuple[Split, ...] | str | Path | pd.DataFrame"
 
 
 def compare(
-    data: "Problem | Data | Sequence[Split] | str | Path | pd.DataFrame",
+    data: Source,
     *,
     target: str | Sequence[str] | None = None,
     methods: Sequence[str] | None = None,
     trials: int | None = None,
     splits: int | None = None,
     split: SplitRule | None = None,
-    metric: Metric = "rmse",
+    metric: MetricName = "rmse",
     seed: int = 0,
     quick: bool = False,
     independent: bool = False,
@@ -217,13 +219,8 @@ def _finish(study: Study, seed: int) -> Study:
     return study
 
 
-def _open(
-    data: "Problem | Data | Sequence[Split] | str | Path | pd.DataFrame",
-    target: str | Sequence[str] | None,
-) -> Problem | Data | Sequence[Split]:
-    if isinstance(data, Problem | Data) or (
-        isinstance(data, Sequence) and not isinstance(data, str)
-    ):
+def _open(data: Source, target: str | Sequence[str] | None) -> Problem | Data | Sequence[Split]:
+    if isinstance(data, Problem | Data | list | tuple):
         if target is not None:
             raise ArgumentError(
                 f"`target` must be None for data that knows its targets, got {target!r}."
@@ -231,7 +228,8 @@ def _open(
         return data
     if target is None:
         raise ArgumentError(
-            "`target` must name the column to predict in a path or a frame, got None."
+            "`data` must be a table (regaug.data.read_table, regaug.data.load), a list of splits, "
+            f"a problem, or a path or a frame with `target`, got {type(data).__name__} without it."
         )
     return read_table(data, target=target)
 
@@ -244,9 +242,9 @@ def _facts(plan: Plan, summary: str, data: Data | None) -> Facts | None:
 
 def _given(data: Data | None) -> Mapping[str, object]:
     """Return how the user named the data, for commands to copy."""
-    if not isinstance(data, Table):
-        return {} if data is None else {"source": data.info.name}
-    return data.given
+    if isinstance(data, Table):
+        return data.given
+    return {} if data is None else {"source": data.info.name}
 
 
 @contextmanager

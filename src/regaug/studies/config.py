@@ -7,8 +7,7 @@ from typing import Any, Literal, Self, get_args
 from regaug._checks import check_choice, check_integer, check_range
 from regaug._files import JSON
 from regaug.exceptions import StoreError
-from regaug.metrics import METRICS
-from regaug.training.settings import Metric
+from regaug.metrics import METRICS, MetricName
 
 Search = Literal["random", "tpe"]
 REFERENCE = "erm"
@@ -44,7 +43,7 @@ class StudyConfig:
     baselines: tuple[str, ...]
     trials: int
     splits: int
-    metric: Metric
+    metric: MetricName
     test_share: float
     independent: bool = False
     search: Search = "random"

@@ -19,7 +19,8 @@ from regaug.exceptions import ArgumentError
 from regaug.metrics import METRICS
 from regaug.training.results import RunResult, versions
 from regaug.training.scores import Predict, own_targets, own_units, score_parts
-from regaug.training.settings import Metric, Settings
+from regaug.metrics import MetricName
+from regaug.training.settings import Settings
 
 # What predicts a part, and what was chosen on the validation rows.
 Fitted = tuple[Predict, dict[str, Any]]
@@ -32,7 +33,9 @@ ROUND, MOST_TREES = 50, 2000
 _CHUNK = 256
 
 
-def fit_baseline(name: str, split: Split, *, seed: int = 0, metric: Metric = "rmse") -> RunResult:
+def fit_baseline(
+    name: str, split: Split, *, seed: int = 0, metric: MetricName = "rmse"
+) -> RunResult:
     """Fit one of the baselines and score it as any other method.
 
     - ``"mean"``: the mean of the training targets.

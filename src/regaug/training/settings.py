@@ -6,11 +6,11 @@ from typing import Any, Literal, Self
 
 from regaug._checks import check_choice, check_integer, check_range
 from regaug.exceptions import ArgumentError
+from regaug.metrics import METRICS, MetricName
 
 Optimizer = Literal["adamw", "adam"]
 Schedule = Literal["constant", "cosine"]
 Recorded = Literal["train", "validation", "test"]
-Metric = Literal["rmse", "mae", "mape", "r2", "pearson"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +43,7 @@ class Settings:
     schedule: Schedule = "constant"
     clip: float | None = None
     patience: int | None = None
-    metric: Metric = "rmse"
+    metric: MetricName = "rmse"
     seed: int = 0
     method: Mapping[str, Any] = field(default_factory=dict)
 
@@ -54,7 +54,7 @@ class Settings:
         check_range("weight_decay", self.weight_decay, 0.0)
         check_choice("optimizer", self.optimizer, ("adamw", "adam"))
         check_choice("schedule", self.schedule, ("constant", "cosine"))
-        check_choice("metric", self.metric, ("rmse", "mae", "mape", "r2", "pearson"))
+        check_choice("metric", self.metric, tuple(METRICS))
         check_integer("seed", self.seed, 0)
         if self.clip is not None:
             check_range("clip", self.clip, 0.0, open_low=True)

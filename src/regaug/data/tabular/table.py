@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -66,6 +67,8 @@ class Table(Data):
         groups: Group of every row as text, ``(n,)``, if there is such a column.
         times: Time of every row, ``(n,)``, if there is such a column: its numbers, or the days
             since 1970 of its dates.
+        given: How the user named it all, for a command to copy: ``source``, where it is a file,
+            ``target``, ``group``, ``time``, ``drop``; without what was not given.
         summary: What was found and what happens to it, in a few lines of text. It looks at all
             rows; a split may decide otherwise, as it looks at its training rows.
     """
@@ -81,6 +84,8 @@ class Table(Data):
         name: str = "table",
         notes: Sequence[str] = (),
     ) -> None:
+        named_by = {"target": list(targets), "group": group, "time": time, "drop": list(drop)}
+        self.given = {name: value for name, value in named_by.items() if value}
         self.targets, self.group, self.time = tuple(targets), group, time
         self.inputs = _check_columns(column_names(frame), self.targets, group, time, drop)
         y = np.column_stack([_read_target(frame, target) for target in self.targets])
@@ -201,7 +206,7 @@ def read_table(
         (torch.Size([18, 3]), torch.Size([6, 1]))
     """
     frame, name, notes = read_source(source)
-    return Table(
+    table = Table(
         frame,
         targets=_as_names(target),
         group=None if group is None else str(group),
@@ -210,6 +215,9 @@ def read_table(
         name=name,
         notes=notes,
     )
+    if isinstance(source, str | Path):
+        table.given["source"] = str(source)
+    return table
 
 
 def _as_names(names: object) -> list[str]:
