@@ -1,8 +1,9 @@
 """Data augmentation for regression in PyTorch."""
 
-from regaug import data, functional, methods, metrics, models, training
+from regaug import data, functional, methods, metrics, models, report, training
 from regaug.augment import ADA, CEMS, FOMA, CMixup, Compose, GaussianNoise, Identity, Mixup
 from regaug.dimension import linear_dimension, two_nn
+from regaug.problems import Problem
 from regaug.samplers import (
     KernelPairSampler,
     NearestBatchSampler,
@@ -25,6 +26,7 @@ __all__ = [
     "KernelPairSampler",
     "Mixup",
     "NearestBatchSampler",
+    "Problem",
     "RandomBatchSampler",
     "WeightedBatchSampler",
     "compare",
@@ -35,6 +37,7 @@ __all__ = [
     "methods",
     "metrics",
     "models",
+    "report",
     "training",
     "two_nn",
 ]

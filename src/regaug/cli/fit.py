@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from regaug.cli.live import Live
 from regaug.cli.tables import AsJSON, Drop, Group, Source, Target, Time, open_data
 from regaug.exceptions import CheckpointError
 from regaug.studies.auto import AUTO
@@ -39,7 +40,8 @@ def fit(
     _check_free(out)
     if method == AUTO:
         typer.echo("A quick study chooses the method; this takes a minute or so.", err=True)
-    model = fit_model(data, method=method, members=members, seed=seed, jobs=jobs)
+    with Live() as live:
+        model = fit_model(data, method=method, members=members, seed=seed, jobs=jobs, progress=live)
     model.save(out)
     scores = model.held_out
     if as_json:

@@ -9,11 +9,11 @@ from typing import Annotated, Any
 import typer
 
 from regaug._registry import lookup
-from regaug.cli.live import say_time
 from regaug.cli.options import ExecutorName, Jobs, Out, RayAddress
 from regaug.cli.tables import AsJSON
 from regaug.cli.writing import write_whole
-from regaug.runs.worker import Outcome
+from regaug.formatting import duration as say_time
+from regaug.runs.record import RunRecord
 
 TIME, SETTINGS = "time", "settings"
 # The paper's own numbers.
@@ -138,7 +138,7 @@ class _Watch:
         _say(f"{planned:,} runs{already}; this takes about {say_time(seconds)}.")
         self._bar = Bar("run", left, show=left > 0).__enter__()
 
-    def update(self, outcome: Outcome) -> None:
+    def update(self, outcome: list[RunRecord]) -> None:
         for _, run, _ in outcome:
             self._bar.advance(f"{run['data']}, {run['method']}")
 

@@ -9,6 +9,7 @@ from regaug._registry import unknown
 from regaug.data import NAMES, load, read_table
 from regaug.data.base import Data
 from regaug.exceptions import ArgumentError, UnknownNameError
+from regaug.formatting import TextTable
 
 Source = Annotated[
     str, typer.Argument(metavar="DATA", help="A CSV or Parquet file, or the name of a data set.")
@@ -56,3 +57,17 @@ def open_data(
 def is_name(source: str) -> bool:
     """Whether a user means a named data set; a file of that name comes first."""
     return source in NAMES and not Path(source).exists()
+
+
+def print_table(text: TextTable) -> None:
+    """Print a table of text as wide as the terminal is, and what stands below it."""
+    from rich.console import Console
+    from rich.table import Table
+
+    title = text.title or None
+    table = Table(*text.header, title=title, title_justify="left", box=None)
+    for row in text.rows:
+        table.add_row(*row)
+    Console().print(table)
+    for note in text.notes:
+        typer.echo(note)

@@ -9,11 +9,10 @@ from regaug.report.drawing import Plot
 from regaug.report.plots_data import draw_singular_values, draw_two_nn
 from regaug.report.plots_methods import draw_groups, draw_leaderboard, draw_splits
 from regaug.report.plots_runs import draw_learning, draw_predicted
-from regaug.studies.facts import Facts
 from regaug.studies.study import Study
 
 
-def draw_plots(study: Study, facts: Facts | None) -> dict[str, Plot]:
+def draw_plots(study: Study) -> dict[str, Plot]:
     """Draw all plots that a study has the numbers for, in the order of the page."""
     plots = [
         draw_leaderboard(study),
@@ -21,8 +20,8 @@ def draw_plots(study: Study, facts: Facts | None) -> dict[str, Plot]:
         *draw_learning(study),
         *draw_predicted(study),
     ]
-    if facts is not None:
-        plots += [draw_singular_values(facts), draw_two_nn(facts)]
+    if study.facts is not None:
+        plots += [draw_singular_values(study.facts), draw_two_nn(study.facts)]
     plots.append(draw_groups(study))
     return {plot.name: plot for plot in plots if plot is not None}
 

@@ -1,8 +1,9 @@
 """What ``auto`` means: what a short study recommends, for the command, Python and scikit-learn."""
 
+import math
 import tempfile
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from regaug.data.base import Data
@@ -16,41 +17,56 @@ from regaug.ensemble import (
 )
 from regaug.exceptions import ArgumentError
 from regaug.problems import Problem
+from regaug.runs.run import Run
 from regaug.runs.tasks import Workforce
 from regaug.studies.compare import Observer, run_plan
-from regaug.studies.plan import QUICK_METHODS, QUICK_SPLITS, make_plan
-from regaug.studies.study import Study
+from regaug.studies.config import REFERENCE
+from regaug.studies.plan import QUICK_SPLITS, make_plan
 from regaug.training.settings import Settings
 
 AUTO = "auto"
+FEWEST_ROWS = 50  # with fewer, differences between methods are noise
 
 
-def recommend(
+@dataclass(frozen=True)
+class Choice:
+    """What a quick study recommends.
+
+    Attributes:
+        run: The run to train like.
+        errors: Mean test error of every method; empty if nothing was compared.
+    """
+
+    run: Run
+    errors: Mapping[str, float]
+
+
+def choose_run(
     problem: Problem,
     *,
-    methods: Sequence[str] = QUICK_METHODS,
-    settings: Settings | None = None,
+    settings: Mapping[str, Settings] | None = None,
     seed: int = 0,
     jobs: int = 1,
     observer: Observer | None = None,
-) -> Study:
-    """Find out which method to train with: what a quick study recommends.
+) -> Choice:
+    """Find out what to train like: what a quick study recommends, plain training if nothing helps.
 
-    ``study.verdict.recommended`` is plain training if nothing differs from it, and
-    ``study.best[...]`` the run to train like.
+    With fewer than 50 rows nothing is compared, and it is plain training.
 
     Args:
         problem: What is to be learned.
-        methods: The methods that may be recommended.
-        settings: The only settings that are tried; drawn ones if None.
+        settings: The only settings that are tried of every method; drawn ones if None.
         seed: Decides everything.
         jobs: Worker processes.
         observer: Told how far it has come.
     """
-    plan = make_plan(problem, methods=methods, quick=True, seed=seed, settings=settings)
+    plan = make_plan(problem, quick=True, seed=seed, settings=settings, baselines=False)
+    if plan.config.rows < FEWEST_ROWS:
+        return Choice(next(run for run in plan.runs if run.method == REFERENCE), {})
     with tempfile.TemporaryDirectory() as folder:
         study = run_plan(plan, Path(folder), Workforce(jobs), observer=observer)
-    return replace(study, folder=None)
+    errors = {row.name: math.inf if row.mean is None else row.mean for row in study.comparison.rows}
+    return Choice(study.best[study.verdict.recommended], errors)
 
 
 def fit(
@@ -94,8 +110,7 @@ def fit(
             )
         known = leave_out(data, calibration_rows(data, seed=seed))
         problem = Problem.from_table(known, splits=QUICK_SPLITS, seed=seed)
-        study = recommend(problem, seed=seed, jobs=jobs, observer=progress)
-        run = study.best[study.verdict.recommended]
-        return fit_as(data, run, members=members, seed=seed)
+        choice = choose_run(problem, seed=seed, jobs=jobs, observer=progress)
+        return fit_as(data, choice.run, members=members, seed=seed)
     settings = replace(default_settings(len(data)), method=dict(method_settings or {}))
     return fit_ensemble(data, method=method, settings=settings, members=members, seed=seed)

@@ -2,7 +2,7 @@
 
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from regaug import _random, methods
@@ -52,7 +52,8 @@ def make_plan(
     seed: int = 0,
     quick: bool = False,
     search: Search = "random",
-    settings: Settings | None = None,
+    settings: Mapping[str, Settings] | None = None,
+    baselines: bool = True,
 ) -> Plan:
     """Decide everything that a study will do.
 
@@ -63,7 +64,8 @@ def make_plan(
         seed: Decides settings and runs.
         quick: Fewer methods and settings.
         search: ``"random"`` or ``"tpe"``.
-        settings: The only settings that are tried, with every method's defaults.
+        settings: The only settings that are tried of every method; drawn ones if None.
+        baselines: Whether to fit baselines beside the nets.
     """
     names = _check_methods(methods, quick)
     usual = 1 if settings is not None else QUICK_TRIALS if quick else TRIALS
@@ -74,15 +76,16 @@ def make_plan(
     if may_log:
         share = "half" if search == "random" else "some of"
         notes.append(f"The target is positive and skewed: {share} the settings fit its logarithm.")
-    if settings is None:
-        usual_settings = Settings(epochs=EPOCHS, patience=PATIENCE, metric=problem.metric)
-        tried = {
-            name: draw_trials(name, count, seed=seed, settings=usual_settings, may_log=may_log)
-            for name in names
-        }
-    else:
-        tried = {name: [Trial(name, 0, settings)] for name in names}
+    own = Settings(epochs=EPOCHS, patience=PATIENCE, metric=problem.metric)
+    tried = {
+        name: draw_trials(name, count, seed=seed, settings=own, may_log=may_log)
+        if settings is None
+        else [Trial(name, 0, settings[name])]
+        for name in names
+    }
     config = _configure(problem, names, count, seed, search)
+    if not baselines:
+        config = replace(config, baselines=())
     return Plan(config, problem, plan_runs(config, tried), notes)
 
 

@@ -16,10 +16,9 @@ from regaug._registry import lookup
 from regaug.data.base import Part, Split
 from regaug.data.scaling import Scaler, StandardizedSplit, Values
 from regaug.exceptions import ArgumentError
-from regaug.metrics import METRICS
+from regaug.metrics import METRICS, MetricName
 from regaug.training.results import RunResult, versions
 from regaug.training.scores import Predict, own_targets, own_units, score_parts
-from regaug.metrics import MetricName
 from regaug.training.settings import Settings
 
 # What predicts a part, and what was chosen on the validation rows.
