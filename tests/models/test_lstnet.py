@@ -94,7 +94,7 @@ def test_the_smallest_window_has_one_row_of_everything():
 def test_the_output_function_is_applied_last(output, function):
     x = make_x()
     linear = LSTNet(3, **SMALL)
-    torch.testing.assert_close(LSTNet(3, **SMALL, output=output)(x), function(linear(x)))
+    torch.testing.assert_close(LSTNet(3, **SMALL, output_activation=output)(x), function(linear(x)))
 
 
 def test_the_convolution_puts_out_channels_by_time():
@@ -144,7 +144,7 @@ def test_mixup_of_the_features_mixes_linear_predictions():
         ({"skip": 28}, "skip"),
         ({"highway": 32}, "highway"),
         ({"dropout": 1.5}, "dropout"),
-        ({"output": "relu"}, "output"),
+        ({"output_activation": "relu"}, "output_activation"),
     ],
 )
 def test_bad_settings_are_refused(options, argument):

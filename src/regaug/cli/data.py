@@ -75,14 +75,16 @@ def path(name: Name, as_json: AsJSON = False) -> None:
 
 
 def _describe(name: str) -> dict[str, Any]:
-    place = named.where(name)
+    place, info = named.where(name), named.info(name)
     return {
         "name": name,
-        "task": named.info(name).task,
+        "task": info.task,
         "here": named.is_here(name),
         "path": None if place is None else str(place),
         "get": named.how(name),
-        "license": named.info(name).license,
+        "license": info.license,
+        "citation": info.citation,
+        "origin": info.origin,
     }
 
 

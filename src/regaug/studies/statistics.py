@@ -361,11 +361,11 @@ def _p_value(mean: float, error: float, n_splits: int) -> float:
 
 def _places(table: Sequence[Values], metric: str) -> list[tuple[float, float]]:
     """Return each row's mean rank and the share of splits it has won; who failed comes last."""
+    from scipy.stats import rankdata
+
     errors = METRICS[metric].sign * np.stack(table)
     errors[np.isnan(errors)] = math.inf
-    mine, others = errors[:, None], errors[None]
-    # The rank of a tie is the mean of the places it takes; a row is always level with itself.
-    ranks = (others < mine).sum(axis=1) + ((others == mine).sum(axis=1) + 1) / 2
+    ranks: Values = rankdata(errors, axis=0)
     is_best = (errors == errors.min(axis=0)) & np.isfinite(errors)
     won = is_best / np.maximum(is_best.sum(axis=0), 1)
     return [(float(r), float(w)) for r, w in zip(ranks.mean(axis=1), won.mean(axis=1), strict=True)]

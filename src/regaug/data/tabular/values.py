@@ -46,7 +46,7 @@ def column_names(frame: Any, *, only: set[str] | None = None) -> list[str]:
     if not hasattr(frame, "iloc") or not hasattr(frame, "columns"):
         raise ArgumentTypeError(
             f"`frame` must be a pandas DataFrame, got {type(frame).__name__}. "
-            "Convert it with regaug.data.tabular.table.read_frame(frame)."
+            "Convert it: frame.to_pandas(), or pandas.DataFrame(frame)."
         )
     names = [str(name) for name in frame.columns]
     check_unique(names if only is None else [name for name in names if name in only])

@@ -132,4 +132,4 @@ def _set_title(axis: Any, name: str, words: str, color: str) -> None:
     axis.text(0.5, 1.03, words, ha="center", transform=axis.transAxes)
 
 
-FIGURE = Figure("new samples of a curve", (), compute, draw, caption)
+FIGURE = Figure("new samples of a curve", compute, draw, caption)

@@ -117,4 +117,4 @@ def _some(part: Part, n: int) -> Part:
     return part.take(rows)
 
 
-FIGURE = Figure("error over lambda on Crimes and a series", tuple(NAMES), compute, draw, caption)
+FIGURE = Figure("error over lambda on Crimes and a series", compute, draw, caption)

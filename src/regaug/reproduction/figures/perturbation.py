@@ -183,4 +183,4 @@ def _bounds(rows: Tensor, errors: Tensor, before: Tensor) -> tuple[Tensor, Tenso
     return low, high
 
 
-FIGURE = Figure("what noise and FOMA do to singular values", ("no2",), compute, draw, caption)
+FIGURE = Figure("what noise and FOMA do to singular values", compute, draw, caption)

@@ -96,7 +96,7 @@ class Training:
         """What runs of one stack must share."""
         return (
             self.net.inputs,
-            self.net.targets,
+            self.net.outputs,
             self.settings.metric,
             self.has_validation,
             self.sampler.batch_size,
