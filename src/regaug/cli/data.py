@@ -6,12 +6,12 @@ from typing import Annotated, Any
 
 import typer
 
+from regaug.cli.tables import AsJSON
 from regaug.data.datasets import named
 from regaug.exceptions import DataNotFoundError, RegaugError
 
 app = typer.Typer(no_args_is_help=True, help="List and fetch the named data sets.")
 
-AsJSON = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A name that `regaug data list` shows.")]
 Names = Annotated[
     list[str], typer.Argument(metavar="NAME", help="Names that `regaug data list` shows.")

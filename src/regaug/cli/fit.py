@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from regaug.cli.live import Live
-from regaug.cli.tables import AsJSON, Drop, Group, Source, Target, Time, open_data
+from regaug.cli.tables import AsJSON, Drop, Group, TableName, Target, Time, open_data
 from regaug.exceptions import CheckpointError
 from regaug.studies.auto import AUTO
 from regaug.studies.auto import fit as fit_model
@@ -16,7 +16,7 @@ FILES = {"model.json", "model.safetensors"}
 
 
 def fit(
-    source: Source,
+    source: TableName,
     out: Annotated[Path, typer.Option(help="Folder for the model.")],
     target: Target = None,
     group: Group = None,

@@ -11,7 +11,7 @@ from regaug.data.base import Data
 from regaug.exceptions import ArgumentError, UnknownNameError
 from regaug.formatting import TextTable
 
-Source = Annotated[
+TableName = Annotated[
     str, typer.Argument(metavar="DATA", help="A CSV or Parquet file, or the name of a data set.")
 ]
 Target = Annotated[

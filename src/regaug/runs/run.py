@@ -106,4 +106,3 @@ def run_key(configuration: Mapping[str, JSON]) -> str:
     """
     text = dump(canonical("configuration", configuration), sort_keys=True)
     return hashlib.sha256(text).hexdigest()[:32]
-

@@ -52,11 +52,11 @@ class Progress:
 
 
 Observer = Callable[[Progress], None]
-Source: TypeAlias = "Problem | Data | list[Split] | tuple[Split, ...] | str | Path | pd.DataFrame"
+AnyData: TypeAlias = "Problem | Data | list[Split] | tuple[Split, ...] | str | Path | pd.DataFrame"
 
 
 def compare(
-    data: Source,
+    data: AnyData,
     *,
     target: str | Sequence[str] | None = None,
     methods: Sequence[str] | None = None,
@@ -219,7 +219,7 @@ def _finish(study: Study, seed: int) -> Study:
     return study
 
 
-def _open(data: Source, target: str | Sequence[str] | None) -> Problem | Data | Sequence[Split]:
+def _open(data: AnyData, target: str | Sequence[str] | None) -> Problem | Data | Sequence[Split]:
     if isinstance(data, Problem | Data | list | tuple):
         if target is not None:
             raise ArgumentError(
