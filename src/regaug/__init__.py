@@ -1,6 +1,7 @@
 """Data augmentation for regression in PyTorch."""
 
-from regaug import data, functional, methods, metrics, models, report, training
+import regaug.report  # noqa: F401 - it makes itself known to studies
+from regaug import data, functional, methods, metrics, models, training
 from regaug.augment import ADA, CEMS, FOMA, CMixup, Compose, GaussianNoise, Identity, Mixup
 from regaug.dimension import linear_dimension, two_nn
 from regaug.problems import Problem
@@ -37,7 +38,6 @@ __all__ = [
     "methods",
     "metrics",
     "models",
-    "report",
     "training",
     "two_nn",
 ]

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from regaug.data.base import Part, Split
 from regaug.data.datasets.synthetic import make_manifold
 from regaug.metrics import Scores
-from regaug.studies.search import draw_trials
 from regaug.runs.worker import Worker, make_tasks, plan_runs
+from regaug.studies.search import draw_trials
 from regaug.training.baselines import fit_baseline
 from regaug.training.stacked import MOST_RUNS
 
