@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -163,7 +163,7 @@ class Table(Data):
 
 
 def read_table(
-    source: Any,
+    source: object,
     *,
     target: str | Sequence[str],
     group: str | None = None,
