@@ -7,11 +7,16 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING
 from uuid import uuid4
 
 from regaug._checks import check_choice
 from regaug.exceptions import ArgumentError, DataError, DataNotFoundError
+
+if TYPE_CHECKING:
+    import requests
+    from rich.progress import Progress
+
 
 LIMIT = 200_000_000  # bytes of a file whose size is not declared
 TIMEOUT = (10.0, 30.0)  # seconds to connect, and between two pieces
@@ -106,7 +111,7 @@ def _stream(address: str, partial: Path, name: str, limit: int) -> None:
     import pooch
     import requests
 
-    def close_later(response: Any, *_: Any, **__: Any) -> None:
+    def close_later(response: "requests.Response", *_: object, **__: object) -> None:
         opened.callback(response.close)  # pooch leaves a connection open when writing fails
 
     # Asking for the bytes as they are stored: some servers send a .gz file as "compressed text".
@@ -122,7 +127,7 @@ def _stream(address: str, partial: Path, name: str, limit: int) -> None:
         raise DataNotFoundError(f"Could not fetch {address}: {_reason(error)}.") from error
 
 
-def _reason(error: Any) -> str:
+def _reason(error: "requests.RequestException") -> str:
     """Say plainly what an error of requests means; its own words can fill a screen."""
     import requests
 
@@ -170,7 +175,7 @@ class _LimitedFile:
 class _Bar:
     """A bar of rich behind the four names that pooch asks a progress bar for."""
 
-    def __init__(self, progress: Any, name: str) -> None:
+    def __init__(self, progress: "Progress", name: str) -> None:
         self.progress, self.task, self.total = progress, progress.add_task(name, total=None), 0
 
     def update(self, size: int) -> None:
