@@ -1,14 +1,11 @@
 """The page of a study: one HTML file with everything in it."""
 
-import os
 import re
-import secrets
-from contextlib import suppress
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from regaug.exceptions import ArgumentError
+from regaug._files import write_text
 from regaug.report import drawing, words
 from regaug.report.plots import draw_plots
 from regaug.report.plots_methods import worst_groups
@@ -33,21 +30,7 @@ def write_report(study: Study, path: str | Path, *, facts: Facts | None = None) 
         The path.
     """
     path = Path(path)
-    content = render(study, facts).encode("utf-8", "replace")
-    new = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            new.write_bytes(content)
-            new.replace(path)
-        except BaseException:
-            with suppress(OSError):
-                new.unlink()
-            raise
-    except OSError as error:
-        raise ArgumentError(
-            f"`path` must be a file that can be written, got {path}: {error.strerror or error}."
-        ) from error
+    write_text(path, render(study, facts))
     return path
 
 

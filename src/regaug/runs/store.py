@@ -8,15 +8,14 @@ import re
 import secrets
 import socket
 import time
-import zlib
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from regaug._files import append, create_whole, explain, is_sealed, seal
 from regaug.exceptions import ArgumentError, ArgumentTypeError, StoreError
-from regaug.training.state_files import HINTS
 
 FORMAT = 1
 STUDY = "study.json"
@@ -117,12 +116,11 @@ class Store:
         if not isinstance(key, str):
             raise ArgumentTypeError(f"`key` must be a string, got {key!r}.")
         values = {"run": _plain_dict("run", run), "result": _plain_dict("result", result)}
-        text = _dump({"format": FORMAT, "key": key, **values})[:-1]
-        line = text + b',"crc32":%d}\n' % zlib.crc32(text)  # one more entry at the end
+        line = seal({"format": FORMAT, "key": key, **values})
         # After a failure the next line goes to another file: behind a cut one it would be lost.
         own, self._own = self._own_file(), None
         try:
-            _append(own, line, "ab")
+            append(own, line)
         except OSError as error:
             raise _failed("write to", self.folder, error) from error
         self._own = own
@@ -201,8 +199,6 @@ class _RunFile:
 
 def _parse(line: bytes) -> StoredRun | str:
     """Return the run of a complete line, or what is wrong with it."""
-    text, _, rest = line.rpartition(b',"crc32":')
-    is_intact = rest == b"%d}\n" % zlib.crc32(text)
     # Looking at every object takes longer than all the rest, and hardly a line needs it.
     hook = _decode if b'"$' in line else None
     try:
@@ -214,7 +210,7 @@ def _parse(line: bytes) -> StoredRun | str:
     except MALFORMED:
         return "damaged"
     is_run = isinstance(run.key, str) and isinstance(run.run, dict) and isinstance(run.result, dict)
-    return run if is_intact and is_run else "damaged"
+    return run if is_run and is_sealed(line) else "damaged"
 
 
 def _decode(values: dict[str, Any]) -> Any:
@@ -299,17 +295,7 @@ def _create(folder: Path, content: bytes) -> None:
             f"The folder {folder} holds runs ({min(runs)}) of a study that is not known, since "
             f"{STUDY} is missing. {WAY_OUT}"
         )
-    temporary = folder / f".study-{_process()}-{secrets.token_hex(8)}.tmp"
-    with suppress(FileExistsError):  # of several processes the first one decides
-        try:
-            _append(temporary, content)
-            os.link(temporary, file)
-        except FileExistsError:
-            raise
-        except OSError:  # some disks have no links
-            _append(file, content)
-        finally:
-            temporary.unlink(missing_ok=True)
+    create_whole(file, content)
 
 
 def _read_study(folder: Path) -> dict[str, Any]:
@@ -362,39 +348,9 @@ def _differences(was: Any, now: Any, place: str = "") -> list[str]:
 
 
 def _failed(action: str, folder: Path, error: OSError) -> StoreError:
-    hint = HINTS.get(error.errno or 0, "Run the same command again when that is solved.")
-    return StoreError(f"Could not {action} the store {folder}: {error.strerror or error}. {hint}")
+    return StoreError(f"Could not {action} the store {folder}: {explain(error)}")
 
 
 def _process() -> str:
     """Return a name for this process, among those of all machines, for a file name."""
     return f"{re.sub('[^A-Za-z0-9.]', '-', socket.gethostname())[:40]}-{os.getpid()}"
-
-
-def _append(path: Path, content: bytes, mode: str = "xb") -> None:
-    """Write all of ``content`` to the disk or leave the file as it was, if need be not there."""
-    # Closed every time: on network disks others see what was written before a close.
-    with open(path, mode, buffering=0) as file:
-        start = file.tell()
-        try:
-            left = memoryview(content)
-            while left:  # once; an almost full disk takes a part, and fails the second time
-                left = left[file.write(left) :]
-            os.fsync(file.fileno())
-        except BaseException:
-            with suppress(OSError):
-                file.truncate(start)
-                if start == 0:
-                    path.unlink()
-            raise
-    if start == 0:
-        _sync_folder(path.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    with suppress(OSError):  # not every system can, and the file itself is safe
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
