@@ -13,8 +13,8 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 
 from regaug import _random, methods
+from regaug._files import read_state
 from regaug.training import fit
-from regaug.training.state_files import read_state
 
 SCRIPT = Path(__file__).with_name("ddp_script.py")
 RANKS = (0, 1)
