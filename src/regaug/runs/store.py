@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from regaug._version import __version__
 from regaug.exceptions import ArgumentError, ArgumentTypeError, StoreError
 from regaug.training.state_files import HINTS
 
@@ -279,8 +280,6 @@ def _dump(plain: Any, **options: Any) -> bytes:
 
 def _study(configuration: Mapping[str, Any]) -> bytes:
     """Return the content of study.json; a person may want to read it."""
-    from regaug import __version__
-
     plain, key = _plain_dict("configuration", configuration), run_key(configuration)
     document = {"format": FORMAT, "regaug": __version__, "key": key, "configuration": plain}
     return json.dumps(document, indent=2).encode("ascii") + b"\n"

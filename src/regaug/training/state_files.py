@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from regaug._version import __version__
 from regaug.exceptions import ArgumentError, ArgumentTypeError, CheckpointError
 
 FORMAT = 1
@@ -220,8 +221,6 @@ def _safetensors(tensors: Mapping[str, Tensor]) -> bytes:
 
 
 def _document(tree: Any, data: bytes) -> bytes:
-    from regaug import __version__
-
     document = {
         "format": FORMAT,
         "regaug": __version__,
