@@ -16,6 +16,7 @@ from typing import TypeAlias, TypeVar
 import torch
 from torch import Tensor
 
+from regaug._version import __version__
 from regaug.exceptions import ArgumentError, ArgumentTypeError, DataError, FileError, RegaugError
 
 T = TypeVar("T")
@@ -355,8 +356,6 @@ def dump_tensors(
             version of regaug and the checksums.
     """
     from safetensors.torch import save
-
-    from regaug import __version__
 
     checksum = _checksum(tensors)
     head = {"format": FORMAT, "regaug": __version__, "tensors": checksum}

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from regaug import _files, methods
 from regaug._files import entry
+from regaug._version import __version__
 from regaug.data.scaling import Scaler
 from regaug.data.tabular.encoding import Encoder
 from regaug.ensemble.intervals import Calibration
@@ -77,8 +78,6 @@ def read_model(folder: Path) -> Ensemble:
 
 def write_state(folder: Path, state: Mapping[str, object]) -> None:
     """Write what a model consists of as the two files of a folder."""
-    from regaug import __version__
-
     if folder.is_dir() and (others := sorted(set(os.listdir(folder)) - {JSON, TENSORS})):
         raise CheckpointError(  # it would be lost
             f"Could not write the model {folder}: the folder holds something else ({others[0]}). "

@@ -23,6 +23,7 @@ from regaug._files import (
     plain,
     seal,
 )
+from regaug._version import __version__
 from regaug.exceptions import RegaugError, StoreError
 from regaug.runs.record import RunRecord
 from regaug.runs.run import run_key
@@ -185,8 +186,6 @@ def _parse(line: bytes) -> RunRecord | str:
 
 def _study(configuration: Mapping[str, JSON]) -> bytes:
     """Return the content of study.json; a person may want to read it."""
-    from regaug import __version__
-
     values, key = plain("configuration", configuration), run_key(configuration)
     document = {"format": FORMAT, "regaug": __version__, "key": key, "configuration": values}
     return json.dumps(document, indent=2).encode("ascii") + b"\n"
