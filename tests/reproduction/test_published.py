@@ -289,8 +289,8 @@ def test_settings_equal_the_paper(method, expected):
 @pytest.mark.parametrize("name", sorted(IN_DISTRIBUTION | OUT_OF_DISTRIBUTION))
 def test_settings_can_be_used_as_they_are(name, method):
     settings = Settings(**published.settings(name, method))
-    full = methods.get(method).settings(**settings.method)
-    augmentation = methods.get(method).make_augmentation(full)
+    ready = methods.get(method).prepare(settings.method)
+    full, augmentation = ready.settings, ready.augmentation
     assert (augmentation.p, augmentation.anneal) == (1.0, None)
     assert full["place"] in ("input", "layer", "both")
     assert ("rho" in full) == (method == "foma-rho")

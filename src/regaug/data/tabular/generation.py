@@ -129,16 +129,16 @@ def augment_rows(
     Returns:
         New inputs and targets, and the place of the row that each of them started from.
     """
-    chosen = methods.get(method)
-    settings = {**chosen.settings(**changes), "p": 1.0, "anneal": None, "append": False}
-    augmentation = chosen.make_augmentation(settings, seed=seed)
-    _check_usable(method, augmentation, settings["place"])
+    always = {"p": 1.0, "anneal": None, "append": False}
+    ready = methods.get(method).prepare({**changes, **always}, seed=seed)
+    augmentation = ready.augmentation
+    _check_usable(method, augmentation, ready.settings["place"])
     x_scaler, y_scaler = Scaler.fit(x), Scaler.fit(y)
     x, y = x_scaler.transform(x), y_scaler.transform(y)
-    augmentation.fit(x, y)
+    ready.fit(x, y)
     # Whole batches only: a batch of a row or two has no neighborhood.
     size = min(BATCH_SIZE, len(x))
-    sampler = chosen.make_sampler(y, size, settings, seed=seed, drop_last=True)
+    sampler = ready.sampler(y, size, drop_last=True)
     batches = list(islice(_endless(sampler), -(-rows // size)))
     made = [augmentation(x[batch], y[batch]) for batch in batches]
     new_x, new_y = (torch.cat(parts)[:rows] for parts in zip(*made, strict=True))
