@@ -3,11 +3,13 @@
 import subprocess
 import sys
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
 from regaug.data.base import Data, Info
 from regaug.data.datasets import files, named
+from regaug.data.datasets.facts import FACTS
 from regaug.data.datasets.named import DATASETS, NAMES, fetch, how, info, is_here, load, where
 from regaug.data.datasets.synthetic import KINDS
 from regaug.exceptions import DataNotFoundError, UnknownNameError
@@ -33,6 +35,15 @@ def test_the_paper_and_its_stand_ins_are_all_there():
         *("diabetes", "airfoil", "no2", "crimes", "skillcraft", "exchange-rate", "electricity"),
         *("etth1", "rcf-mnist", "povertymap", "dti", "davis", "kiba", "echo"),
     }
+
+
+def test_the_page_on_data_says_whose_every_data_set_is():
+    page = (Path(__file__).parents[3] / "docs/data.md").read_text()
+    for facts in FACTS.values():
+        start = f"| `{facts.name}` | {facts.license} |"
+        (row,) = (line for line in page.splitlines() if line.startswith(start))
+        assert facts.citation in row
+        assert facts.origin in row
 
 
 def test_every_kind_of_manifold_has_a_name():
