@@ -21,6 +21,8 @@ from regaug.studies import compare as studies
 from regaug.runs.ray_executor import run_on_ray, running_ray
 from regaug.runs.store import Store
 
+pytestmark = pytest.mark.serial
+
 WANTED = 'pip install "regaug[ray]"'
 
 

@@ -46,6 +46,9 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
 
+pytestmark = pytest.mark.serial  # a port of this machine
+
+
 @pytest.fixture(scope="module")
 def server():
     httpd = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
