@@ -22,6 +22,7 @@ PUBLIC = {
     "training",
     "FOMA",
     "NearestBatchSampler",
+    "Problem",
     "RandomBatchSampler",
     "WeightedBatchSampler",
     "data",

@@ -1,9 +1,11 @@
 """Data augmentation for regression in PyTorch."""
 
+import regaug.report  # noqa: F401 - it makes itself known to studies
 from regaug import data, functional, methods, metrics, models, training
 from regaug._version import __version__ as __version__
 from regaug.augment import ADA, CEMS, FOMA, CMixup, Compose, GaussianNoise, Identity, Mixup
 from regaug.dimension import linear_dimension, two_nn
+from regaug.problems import Problem
 from regaug.samplers import (
     KernelPairSampler,
     NearestBatchSampler,
@@ -24,6 +26,7 @@ __all__ = [
     "KernelPairSampler",
     "Mixup",
     "NearestBatchSampler",
+    "Problem",
     "RandomBatchSampler",
     "WeightedBatchSampler",
     "compare",

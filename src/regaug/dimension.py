@@ -70,7 +70,8 @@ def two_nn(
     keep = check_range("keep", keep, 0.0, 1.0, open_low=True)
     rows = _as_rows(points)
     if max_points is not None and len(rows) > check_integer("max_points", max_points, 3):
-        chosen = _random.numpy_generator(seed).choice(len(rows), max_points, replace=False)
+        rng = _random.numpy_generator(_random.Stream.POINTS, seed)
+        chosen = rng.choice(len(rows), max_points, replace=False)
         rows = rows[torch.from_numpy(np.sort(chosen)).to(rows.device)]
     nearest, second = _two_nearest(rows)
     is_usable = (nearest > 0) & np.isfinite(nearest) & np.isfinite(second)

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import torch
@@ -13,6 +13,7 @@ from torch import Tensor
 from regaug._checks import check_finite
 from regaug._registry import lookup
 from regaug.exceptions import ArgumentError, ArgumentTypeError, NonFiniteError
+from regaug.formatting import Unit
 
 
 def rmse(prediction: Tensor, target: Tensor, *, rows: Tensor | None = None) -> Tensor:
@@ -101,31 +102,89 @@ def pearson(prediction: Tensor, target: Tensor, *, rows: Tensor | None = None) -
     return _mean_over_varying(r.masked_fill(p_norm.squeeze(-2) == 0, 0.0), t_norm.squeeze(-2))
 
 
+MetricName = Literal["rmse", "mae", "mape", "r2", "pearson"]
+
+
 @dataclass(frozen=True)
 class Metric:
-    """A metric and its direction.
+    """A metric, its direction and its name.
 
     Attributes:
         function: From predictions and targets ``(..., n, m)`` to a number per run, ``(...)``.
         higher_is_better: Whether it measures agreement rather than error.
+        title: What a reader knows it by.
     """
 
     function: Callable[..., Tensor]
     higher_is_better: bool
+    title: str
 
     @property
     def sign(self) -> float:
         """1 or -1: times this, a lower value is the better one for every metric."""
         return -1.0 if self.higher_is_better else 1.0
 
+    @property
+    def unit(self) -> Unit:
+        """In what a change is told: per cent of an error, or plain points of an agreement."""
+        return "points" if self.higher_is_better else "percent"
+
+    def error(self, value: float | None) -> float:
+        """Return what is lower for the better value of any metric, infinite where there is none.
+
+        Example:
+            >>> METRICS["rmse"].error(0.5), METRICS["r2"].error(0.5), METRICS["r2"].error(None)
+            (0.5, -0.5, inf)
+        """
+        is_known = value is not None and math.isfinite(value)
+        return self.sign * value if is_known and value is not None else math.inf
+
 
 METRICS: dict[str, Metric] = {
-    "rmse": Metric(rmse, higher_is_better=False),
-    "mae": Metric(mae, higher_is_better=False),
-    "mape": Metric(mape, higher_is_better=False),
-    "r2": Metric(r2, higher_is_better=True),
-    "pearson": Metric(pearson, higher_is_better=True),
+    "rmse": Metric(rmse, higher_is_better=False, title="RMSE"),
+    "mae": Metric(mae, higher_is_better=False, title="MAE"),
+    "mape": Metric(mape, higher_is_better=False, title="MAPE"),
+    "r2": Metric(r2, higher_is_better=True, title="R2"),
+    "pearson": Metric(pearson, higher_is_better=True, title="Pearson's R"),
 }
+
+
+@dataclass(frozen=True)
+class Score:
+    """A value that knows its metric: which way is better, and how a difference is told.
+
+    Attributes:
+        metric: Name of the metric.
+        value: The value.
+
+    Example:
+        >>> plain, other = Score("pearson", 0.074), Score("pearson", 0.461)
+        >>> other.is_better_than(plain), other.against(plain)
+        (True, 'better by 0.387')
+        >>> Score("rmse", 2.0).against(Score("rmse", 1.6)), str(Score("rmse", 1.6))
+        ('25 % worse', 'RMSE 1.6')
+    """
+
+    metric: str
+    value: float
+
+    def __str__(self) -> str:
+        return f"{METRICS[self.metric].title} {self.value:.4g}"
+
+    def is_better_than(self, other: "Score") -> bool:
+        """Tell whether this value is better than another one of the same metric."""
+        return self._error < other._error
+
+    def against(self, other: "Score") -> str:
+        """Say how much better or worse this is: errors in per cent, agreement in points."""
+        word = "better" if self.is_better_than(other) else "worse"
+        if METRICS[self.metric].unit == "points":
+            return f"{word} by {abs(self.value - other.value):.3g}"
+        return f"{100 * abs(self.value / other.value - 1):.3g} % {word}"
+
+    @property
+    def _error(self) -> float:
+        return METRICS[self.metric].error(self.value)
 
 
 def is_better(metric: str, new: float, old: float) -> bool:
@@ -162,6 +221,12 @@ class Scores:
     r2: float | None
     pearson: float | None
     groups: Mapping[str, "Scores"] = field(default_factory=dict)
+
+    def value(self, metric: str) -> float | None:
+        """Return the value of a metric; None if it is undefined."""
+        lookup("metric", metric, METRICS)
+        value: float | None = getattr(self, metric)
+        return value
 
     def worst(self, metric: str) -> tuple[str, float]:
         """Return the name and the value of the group with the worst value of a metric.

@@ -256,8 +256,7 @@ def test_at_a_layer_the_gradient_is_finite_with_dead_units():
         net[0].bias[:4] = -100.0
     x, y = make_batch()
     augment = CEMS(0.5)
-    with augment.at(net, "1") as tap:
-        loss = nn.functional.mse_loss(net(x), tap.targets(y[:, None]))
+    loss = nn.functional.mse_loss(*augment.at(net, "1")(x, y[:, None]))
     loss.backward()
     assert augment.params.eta is not None
     assert all(p.grad is not None and p.grad.isfinite().all() for p in net.parameters())
@@ -271,9 +270,8 @@ def test_stored_neighbors_are_refused_at_a_layer_and_work_at_the_input():
     for place in ("0", ["0"], ["input", "0"]):
         with pytest.raises(PlaceError, match=r"'0'. Use neighbors='batch' there"):
             augment.at(net, place)
-    with augment.at(net, "input") as tap:
-        output = net(x)
-        assert not torch.equal(tap.targets(y), y)
+    output, new_y = augment.at(net, "input")(x, y)
+    assert not torch.equal(new_y, y)
     assert output.shape == (16, 1)
 
 
@@ -340,7 +338,7 @@ def test_planes_that_are_known_give_what_each_batch_would_find(columns, monkeypa
     augment = CEMS(0.2, d=2, neighbors=9).fit(x, y)
     params = augment.draw(x[:16], y[:16])
     known = augment.transform(x[:16], y[:16], params)
-    assert augment._known is not None
+    assert augment._planes is not None
     others = augment.transform(x[:16] + 0.25, y[:16], params)  # rows that are not stored
     monkeypatch.setattr(module, "_MOST_KNOWN", 0)
     plain = CEMS(0.2, d=2, neighbors=9).fit(x, y)
@@ -348,16 +346,16 @@ def test_planes_that_are_known_give_what_each_batch_would_find(columns, monkeypa
         expected = plain.transform(x[:16] + shift, y[:16], params)
         for part, wanted in zip(found, expected, strict=True):
             assert torch.allclose(part, wanted, atol=1e-6)
-    assert plain._known is None
+    assert plain._planes is None
 
 
 def test_planes_are_found_anew_after_another_fit():
     x = torch.randn(40, 3, generator=torch.Generator().manual_seed(1))
     augment = CEMS(0.2, d=2, neighbors=9).fit(x, x[:, :1])
     augment(x[:8], x[:8, :1])
-    first = augment._known
+    first = augment._planes
     augment(x[8:16], x[8:16, :1])
-    assert augment._known is first
+    assert augment._planes is first
     augment.fit(2 * x, x[:, 1:2])
     augment(2 * x[:8], x[:8, 1:2])
-    assert augment._known is not first
+    assert augment._planes is not first

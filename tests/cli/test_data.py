@@ -56,6 +56,8 @@ def test_list_as_json_says_the_same(run, tmp_path):
         "path": str(tmp_path / AIRFOIL),
         "get": "regaug data fetch airfoil",
         "license": "CC BY 4.0",
+        "citation": "Brooks, Pope, Marcolini (1989): Airfoil Self-Noise and Prediction",
+        "origin": "UCI Machine Learning Repository, dataset 291 (NASA)",
     }
 
 

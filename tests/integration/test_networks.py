@@ -16,7 +16,7 @@ from regaug.data.base import Part, Split
 from regaug.data.datasets.named import is_here
 from regaug.data.datasets.povertymap import load_povertymap
 from regaug.data.datasets.video import load_echo
-from regaug.data.lazy import Lazy, Subset
+from regaug.data.lazy import Lazy
 from regaug.models import DeepDTA, LSTNet, R2Plus1D18, ResNet18
 from regaug.training import Settings, fit
 
@@ -33,15 +33,8 @@ rather_foma = pytest.mark.parametrize(
 def first_rows(split, train, rest):
     """Return a split with the first rows of each part, which are not read for it."""
 
-    def cut(part, n):
-        n = min(n, len(part))
-        groups = None if part.groups is None else part.groups[:n]
-        rows = np.arange(n)
-        return Part(Subset(part.x, rows), part.y[:n], part.rows[:n], groups)
-
-    parts = {"train": cut(split.train, train)}
-    parts |= {name: cut(getattr(split, name), rest) for name in ("validation", "test")}
-    return replace(split, **parts, more={})
+    few = {name: split.parts[name].take(slice(rest)) for name in ("validation", "test")}
+    return replace(split, train=split.train.take(slice(train)), **few, more={})
 
 
 def train(net, split, method, **settings):

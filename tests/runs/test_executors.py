@@ -11,13 +11,10 @@ import torch
 
 from regaug.data.datasets.synthetic import make_manifold
 from regaug.exceptions import ArgumentError, RegaugError
-from regaug.runs import executors
 from regaug.runs.executors import run_here, run_in_processes
-from regaug.studies.search import draw_trials
 from regaug.runs.worker import Worker, make_tasks, plan_runs
-
-
-pytestmark = pytest.mark.serial
+from regaug.studies import executors
+from regaug.studies.search import draw_trials
 
 
 class Echo:

@@ -17,11 +17,9 @@ from typer.testing import CliRunner
 from regaug import data
 from regaug.cli.main import app
 from regaug.exceptions import ArgumentError, DivergedError, MissingExtraError, RegaugError
-from regaug.studies import compare as studies
 from regaug.runs.ray_executor import run_on_ray, running_ray
 from regaug.runs.store import Store
-
-pytestmark = pytest.mark.serial
+from regaug.studies import compare as studies
 
 WANTED = 'pip install "regaug[ray]"'
 

@@ -24,8 +24,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from regaug.exceptions import ArgumentError, ArgumentTypeError, StoreError
-from regaug.runs import store as module
 from regaug.runs.store import Store, StoredRun, run_key
+from regaug.studies import store as module
 
 STUDY = {"data": "houses.csv", "methods": ["erm", "foma"], "trials": 20, "rate": 1.0}
 FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -322,7 +322,6 @@ while True:
 """
 
 
-@pytest.mark.serial
 def test_twenty_kills_at_random_moments_lose_no_announced_run(tmp_path):
     moments, announced = random.Random(0), []
     for turn in range(20):

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from regaug.data.base import Part, Split
 from regaug.data.datasets.synthetic import make_manifold
 from regaug.metrics import Scores
+from regaug.runs.worker import Worker, make_tasks, plan_runs
 from regaug.studies.search import draw_trials
-from regaug.runs.worker import Worker, make_tasks, plan_runs, thin
 from regaug.training.baselines import fit_baseline
 from regaug.training.stacked import MOST_RUNS
 
@@ -176,40 +176,3 @@ def test_a_few_predictions_of_a_large_test_part_are_kept():
 
 
 # Thinned splits
-
-
-def make_split(sizes, groups=True):
-    ends = np.cumsum(sizes)
-
-    def part(end, size):
-        rows = np.arange(end - size, end)
-        x = torch.from_numpy(rows[:, None].astype(np.float32))
-        return Part(x, 2 * x, rows, rows % 7 if groups else None)
-
-    return Split(*(part(end, size) for end, size in zip(ends, sizes, strict=True)))
-
-
-@given(st.tuples(*[st.integers(1, 300)] * 3), st.integers(3, 400), st.integers(0, 9))
-def test_a_thinned_split_keeps_whole_rows_in_proportion(sizes, most, seed):
-    split = make_split(sizes)
-    thinned = thin(split, most, seed=seed)
-    parts = [(getattr(split, n), getattr(thinned, n)) for n in ("train", "validation", "test")]
-    if sum(sizes) <= most:
-        assert thinned is split
-    for old, new in parts:
-        expected = len(old) * min(1, most / sum(sizes))
-        assert expected - 1 <= len(new) <= max(1, expected)
-        assert len(new) >= 1
-        assert np.isin(new.rows, old.rows).all()
-        assert (np.diff(new.rows) > 0).all()
-        assert np.array_equal(new.x[:, 0].numpy(), new.rows.astype(np.float32))
-        assert torch.equal(new.y, 2 * new.x)
-        assert np.array_equal(new.groups, new.rows % 7)
-
-
-def test_the_seed_decides_which_rows_a_thinned_split_keeps():
-    split = make_split((300, 100, 100), groups=False)
-    some, same, others = (thin(split, 50, seed=seed) for seed in (0, 0, 1))
-    assert np.array_equal(some.train.rows, same.train.rows)
-    assert not np.array_equal(some.train.rows, others.train.rows)
-    assert some.train.groups is None

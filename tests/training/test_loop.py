@@ -96,17 +96,17 @@ def adam_step(parameters, memory, number, rate, settings):
 
 def slow_fit(model, split, name, settings, run=on_input, augmented=1.0):
     """Return weights and mean loss of every epoch; nothing is augmented after that share."""
-    method = methods.get(name)
-    own = method.settings(**settings.method)
+    ready = methods.get(name).prepare(settings.method, seed=settings.seed)
     size = min(settings.batch_size, len(split.train))
-    sampler = method.make_sampler(split.train.y, size, own, seed=settings.seed, drop_last=True)
-    augmentation = method.make_augmentation(own, seed=_random.derive(settings.seed))
-    augmentation.fit(split.train.x, split.train.y)
+    sampler = ready.sampler(split.train.y, size, drop_last=True)
+    augmentation = ready.augmentation.fit(split.train.x, split.train.y)
     model, x, y = model.double(), split.train.x.double(), split.train.y.double()
     parameters, memory, lines, number = list(model.parameters()), {}, [], 0
     for epoch in range(settings.epochs):
         sampler.set_epoch(epoch)
-        augmentation.generator.manual_seed(_random.derive(settings.seed, epoch, 0, 0))
+        augmentation.generator.manual_seed(
+            _random.derive(_random.Stream.EPOCHS, settings.seed, epoch, 0)
+        )
         losses = []
         for batch in sampler:
             progress = number / (settings.epochs * len(sampler))

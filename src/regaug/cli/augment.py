@@ -6,14 +6,13 @@ from typing import Annotated
 
 import typer
 
-from regaug.cli.tables import AsJSON, Drop, Group, Source, Target, Time, open_data
-from regaug.cli.writing import write_table
+from regaug.cli.tables import AsJSON, Drop, Group, TableName, Target, Time, open_data, write_table
 from regaug.data.tabular.generation import generate
 from regaug.data.tabular.table import Table
 
 
 def augment(
-    source: Source,
+    source: TableName,
     method: Annotated[
         str, typer.Option(help="A method that acts on inputs, such as mixup, foma-rho or cems.")
     ],

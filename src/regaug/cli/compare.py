@@ -4,24 +4,20 @@ import json
 import re
 import sys
 import time as clock
-from collections import Counter
-from collections.abc import Mapping
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from regaug.cli.live import Live, say_time
+from regaug._files import JSON
+from regaug.cli.live import Live
 from regaug.cli.options import ExecutorName, Jobs, Out, RayAddress
-from regaug.cli.tables import AsJSON, Drop, Group, Target, Time, open_data
-from regaug.data.base import Data
-from regaug.exceptions import RegaugError
-from regaug.report import describe, read_facts, write_facts, write_report
-from regaug.runs.store import Store
-from regaug.studies.auto import fit_recommended
-from regaug.studies.compare import Plan, estimate_seconds, make_plan, run_plan
-from regaug.studies.study import Study
+from regaug.cli.tables import AsJSON, Drop, Group, Target, Time, open_data, print_table
+from regaug.formatting import duration
+from regaug.studies.compare import compare as run_study
+from regaug.studies.leaderboard import leaderboard
+from regaug.studies.study import MODEL, REPORT, Study
 
 Sources = Annotated[
     list[str] | None,
@@ -39,7 +35,7 @@ def compare(
         str | None,
         typer.Option(help="random, group or time [by group or time if there is such a column]."),
     ] = None,
-    metric: Annotated[str, typer.Option(help="rmse, mae or mape.")] = "rmse",
+    metric: Annotated[str, typer.Option(help="rmse, mae, mape, r2 or pearson.")] = "rmse",
     methods: Annotated[
         list[str] | None,
         typer.Option("--methods", "-m", help="Names with commas between them [all nine]."),
@@ -71,123 +67,62 @@ def compare(
     names = [name for given in methods or () for name in given.split(",")]
     found = []
     for source in sources or ["diabetes"]:
-        given = {"target": target, "group": group, "time": time, "drop": drop}
-        data = open_data(source, **given)  # type: ignore[arg-type]
-        plan = make_plan(
-            data,
-            methods=names or None,
-            trials=trials,
-            splits=splits,
-            kind=split,  # type: ignore[arg-type]
-            metric=metric,  # type: ignore[arg-type]
-            seed=seed,
-            quick=quick,
-            search=search,  # type: ignore[arg-type]
-        )
-        folder = out / re.sub(r"[^\w-]+", "-", Path(data.info.name).stem)
-        store = Store(folder, plan.configuration)
-        summary = "\n".join([getattr(data, "summary", data.info.name), *plan.notes])
-        write_facts(folder, describe(plan.splits[0], summary, given={"source": source, **given}))
-        _announce(plan, summary, store, jobs)
+        data = open_data(source, target=target, group=group, time=time, drop=drop)
         start = clock.perf_counter()
-        done = Counter(stored.run["method"] for stored in store.results().values())
         # Ray tells on the standard output that a process died; that is no part of the results.
-        with redirect_stdout(sys.stderr), Live(plan, done) as live:
-            is_complete = run_plan(
-                plan,
-                store,
+        with redirect_stdout(sys.stderr), Live() as live:
+            study = run_study(
+                data,
+                methods=names or None,
+                trials=trials,
+                splits=splits,
+                split=split,  # type: ignore[arg-type]
+                metric=metric,  # type: ignore[arg-type]
+                seed=seed,
+                quick=quick,
+                search=search,  # type: ignore[arg-type]
                 jobs=jobs,
                 executor=executor,  # type: ignore[arg-type]
                 ray_address=ray_address,
                 max_minutes=max_minutes,
-                watch=live.update,
+                out=out / re.sub(r"[^\w-]+", "-", Path(data.info.name).stem),
+                progress=live,
             )
-        typer.echo(f"done in {say_time(clock.perf_counter() - start)}", err=True)
-        study = Study.read(plan.configuration, list(store.results().values()))
-        report = write_report(study, folder / "report.html", facts=read_facts(folder))
-        model = _fit_model(data, study, folder / "model", seed) if is_complete else None
-        found.append(_as_dict(folder, study, report, model))
+        typer.echo(f"done in {duration(clock.perf_counter() - start)}", err=True)
+        for note in study.notes:
+            typer.echo(note, err=True)
+        found.append(_as_dict(study))
         if not as_json:
-            _show(study)
-            _show_files(folder, report, model, study)
+            print_table(leaderboard(study.comparison))
+            typer.echo(f"\n{study.verdict.text}")
+            _show_files(study)
     if as_json:
         typer.echo(json.dumps(found, indent=2))
 
 
-def _fit_model(data: Data, study: Study, folder: Path, seed: int) -> Path | None:
-    typer.echo(f"fitting the model, with {study.verdict.recommended} ...", err=True)
-    try:
-        fit_recommended(data, study, seed=seed).save(folder)
-    except RegaugError as error:  # the study is worth telling all the same
-        typer.echo(f"No model was made: {error}", err=True)
-        return None
-    return folder
-
-
-def _announce(plan: Plan, summary: str, store: Store, jobs: int) -> None:
-    # Not by key: the plan of a search that learns does not know all settings yet.
-    done = {_place(stored.run) for stored in store.results().values()}
-    left = [run for run in plan.runs if _place(run.describe()) not in done]
-    typer.echo(summary, err=True)
-    for damage in store.damaged:
-        typer.echo(f"Note: {damage}", err=True)
-    already = len(plan.runs) - len(left)
-    before = f", {already:,} of them done" if already else ""
-    time_left = say_time(estimate_seconds(plan, left) / jobs)
-    typer.echo(f"{len(plan.runs):,} runs{before}; this takes about {time_left}.", err=True)
-
-
-def _place(run: Mapping[str, Any]) -> tuple[str, int | None, int]:
-    return run["method"], run.get("trial"), run["split"]
-
-
-def _show(study: Study) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    metric = study.configuration["metric"]
-    unit = " %" if study.comparison.unit == "percent" else ""
-    table = Table(
-        "method", metric, "95 % interval", "against erm", "95 % interval", "won", box=None
-    )
-    for row in study.comparison.rows:
-        table.add_row(
-            row.name + (" *" if row.is_significant else ""),
-            "failed" if row.mean is None else f"{row.mean:.4g}",
-            _between(row.low, row.high, "{:.4g}"),
-            "" if row.change is None else f"{row.change:+.3g}{unit}",
-            _between(row.change_low, row.change_high, "{:+.3g}"),
-            "" if row.won is None else f"{row.won:.0%}",
-        )
-    Console().print(table)
-    if any(row.is_significant for row in study.comparison.rows):
-        typer.echo("* differs from plain training, all comparisons taken together")
-    typer.echo(f"\n{study.verdict.text}")
-
-
-def _show_files(folder: Path, report: Path, model: Path | None, study: Study) -> None:
-    typer.echo(f"\nreport: {report}")
-    if model is not None:
+def _show_files(study: Study) -> None:
+    if study.folder is None:
+        return
+    typer.echo(f"\nreport: {study.folder / REPORT}")
+    if (study.folder / MODEL).is_dir():
         typer.echo(
-            f"model:  {model} ({study.verdict.recommended}; its intervals are measured on rows "
-            "that took part in the choice: `regaug fit` keeps them apart)"
+            f"model:  {study.folder / MODEL} ({study.verdict.recommended}; its intervals are "
+            "measured on rows that took part in the choice: `regaug fit` keeps them apart)"
         )
-    typer.echo(f"runs:   {folder}")
+    typer.echo(f"runs:   {study.folder}")
 
 
-def _between(low: float | None, high: float | None, form: str) -> str:
-    return "" if low is None or high is None else f"{form.format(low)} to {form.format(high)}"
-
-
-def _as_dict(folder: Path, study: Study, report: Path, model: Path | None) -> dict[str, Any]:
+def _as_dict(study: Study) -> dict[str, JSON]:
+    folder = study.folder or Path()
+    has_model = (folder / MODEL).is_dir()
     return {
         "folder": str(folder),
-        "report": str(report),
-        "model": None if model is None else str(model),
-        "configuration": dict(study.configuration),
+        "report": str(folder / REPORT),
+        "model": str(folder / MODEL) if has_model else None,
+        "configuration": study.config.to_dict(),
         "trials": study.trials,
         "verdict": study.verdict.text,
         "recommended": study.verdict.recommended,
         "rows": study.comparison.to_dict()["rows"],
-        "settings": {name: dict(run) for name, run in study.settings.items()},
+        "best": {name: run.to_dict() for name, run in study.best.items()},
     }

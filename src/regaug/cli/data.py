@@ -6,12 +6,12 @@ from typing import Annotated, Any
 
 import typer
 
+from regaug.cli.tables import AsJSON
 from regaug.data.datasets import named
 from regaug.exceptions import DataNotFoundError, RegaugError
 
 app = typer.Typer(no_args_is_help=True, help="List and fetch the named data sets.")
 
-AsJSON = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A name that `regaug data list` shows.")]
 Names = Annotated[
     list[str], typer.Argument(metavar="NAME", help="Names that `regaug data list` shows.")
@@ -75,14 +75,16 @@ def path(name: Name, as_json: AsJSON = False) -> None:
 
 
 def _describe(name: str) -> dict[str, Any]:
-    place = named.where(name)
+    place, info = named.where(name), named.info(name)
     return {
         "name": name,
-        "task": named.info(name).task,
+        "task": info.task,
         "here": named.is_here(name),
         "path": None if place is None else str(place),
         "get": named.how(name),
-        "license": named.info(name).license,
+        "license": info.license,
+        "citation": info.citation,
+        "origin": info.origin,
     }
 
 

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from regaug.cli.tables import AsJSON, Drop, Group, Source, Target, Time, open_data
+from regaug.cli.live import Live
+from regaug.cli.tables import AsJSON, Drop, Group, TableName, Target, Time, open_data
 from regaug.exceptions import CheckpointError
 from regaug.studies.auto import AUTO
 from regaug.studies.auto import fit as fit_model
@@ -15,7 +16,7 @@ FILES = {"model.json", "model.safetensors"}
 
 
 def fit(
-    source: Source,
+    source: TableName,
     out: Annotated[Path, typer.Option(help="Folder for the model.")],
     target: Target = None,
     group: Group = None,
@@ -39,7 +40,8 @@ def fit(
     _check_free(out)
     if method == AUTO:
         typer.echo("A quick study chooses the method; this takes a minute or so.", err=True)
-    model = fit_model(data, method=method, members=members, seed=seed, jobs=jobs)
+    with Live() as live:
+        model = fit_model(data, method=method, members=members, seed=seed, jobs=jobs, progress=live)
     model.save(out)
     scores = model.held_out
     if as_json:

@@ -4,12 +4,18 @@ import math
 import sys
 import time
 from collections import Counter
-from types import TracebackType
-from typing import Any, Self
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Self
 
-from regaug.metrics import is_better
-from regaug.runs.worker import Outcome
-from regaug.studies.compare import Plan
+import typer
+
+from regaug.formatting import duration
+from regaug.metrics import METRICS
+from regaug.studies.compare import Progress
+
+if TYPE_CHECKING:
+    from rich.live import Live as RichLive
+    from rich.table import Table
 
 # Seconds between two lines where there is no terminal.
 _PAUSE = 15.0
@@ -18,88 +24,67 @@ _PAUSE = 15.0
 class Live:
     """Shows how many runs of every method are done, their best validation error, the time left.
 
-    Args:
-        plan: What the study is going to do.
-        done: Runs per method that were finished before.
+    It is the ``progress`` of :func:`regaug.compare`.
     """
 
-    def __init__(self, plan: Plan, done: Counter[str]) -> None:
-        self.metric: str = plan.configuration["metric"]
-        self.total = Counter(run.name for run in plan.runs)
-        self.before = done.total()
-        self.done = Counter(done)
+    def __init__(self) -> None:
         self.best: dict[str, float] = {}
-        self.start = self._last_line = time.monotonic()
-        self._live: Any = None
+        self._last_line = time.monotonic()
+        self._live: RichLive | None = None
 
     def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def __call__(self, progress: Progress) -> None:
+        """Show how far it has come."""
+        if not progress.records:
+            self._announce(progress)
+        metric = progress.plan.config.metric
+        for record in progress.records:
+            name, error = record.run.method, record.validation_error(metric)
+            self.best[name] = min(error, self.best.get(name, math.inf))
+        if self._live is not None:
+            self._live.update(self._table(progress))
+        elif progress.records and time.monotonic() - self._last_line > _PAUSE:
+            self._last_line = time.monotonic()
+            typer.echo(_title(progress), err=True)
+
+    def _announce(self, progress: Progress) -> None:
+        for note in progress.notes:
+            typer.echo(note, err=True)
+        total, done = len(progress.plan.runs), sum(progress.done.values())
+        before = f", {done:,} of them done" if done else ""
+        left = duration(progress.seconds_left)
+        typer.echo(f"{total:,} runs{before}; this takes about {left}.", err=True)
         if sys.stderr.isatty():
             from rich.console import Console
             from rich.live import Live as RichLive
 
-            self._live = RichLive(
-                self._table(), console=Console(stderr=True), refresh_per_second=4, transient=True
-            )
+            console = Console(stderr=True)
+            table = self._table(progress)
+            self._live = RichLive(table, console=console, refresh_per_second=4, transient=True)
             self._live.start()
-        return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._live is not None:
-            self._live.stop()
-
-    def update(self, outcome: Outcome) -> None:
-        """Count what a finished piece of work has made."""
-        for _, run, result in outcome:
-            name = run["method"]
-            self.done[name] += 1
-            error = result["scores"]["validation"][self.metric]
-            if error is not None and is_better(self.metric, error, self.best.get(name, math.nan)):
-                self.best[name] = error
-        if self._live is not None:
-            self._live.update(self._table())
-        elif time.monotonic() - self._last_line > _PAUSE:
-            self._last_line = time.monotonic()
-            print(
-                f"{self.done.total()} of {self.total.total()} runs{self._time_left()}",
-                file=sys.stderr,
-                flush=True,
-            )
-
-    def _time_left(self) -> str:
-        new = self.done.total() - self.before
-        left = self.total.total() - self.done.total()
-        if not new or not left:
-            return ""
-        return f", about {say_time((time.monotonic() - self.start) / new * left)} left"
-
-    def _table(self) -> Any:
+    def _table(self, progress: Progress) -> "Table":
         from rich.table import Table
 
-        title = f"{self.done.total()} of {self.total.total()} runs{self._time_left()}"
-        table = Table("method", "runs", f"best validation {self.metric}", box=None, title=title)
-        for name, total in self.total.items():
-            best = f"{self.best[name]:.4g}" if name in self.best else ""
-            table.add_row(name, f"{self.done[name]} / {total}", best)
+        config = progress.plan.config
+        metric = METRICS[config.metric]
+        total: Mapping[str, int] = Counter(run.method for run in progress.plan.runs)
+        header = ("method", "runs", f"best validation {metric.title}")
+        table = Table(*header, box=None, title=_title(progress))
+        for name, count in total.items():
+            error = self.best.get(name, math.inf)
+            best = f"{metric.sign * error:.4g}" if math.isfinite(error) else ""
+            table.add_row(name, f"{progress.done.get(name, 0)} / {count}", best)
         return table
 
 
-def say_time(seconds: float) -> str:
-    """Return a duration in words.
-
-    Example:
-        >>> say_time(42.3), say_time(100), say_time(5400)
-        ('42 s', '1 min 40 s', '1 h 30 min')
-    """
-    whole = math.ceil(seconds - 0.5)
-    if whole < 60:
-        return f"{whole} s"
-    minutes, rest = divmod(whole, 60)
-    if minutes < 60:
-        return f"{minutes} min {rest} s" if rest else f"{minutes} min"
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min"
+def _title(progress: Progress) -> str:
+    total, done = len(progress.plan.runs), sum(progress.done.values())
+    left = f", about {duration(progress.seconds_left)} left" if 0 < done < total else ""
+    return f"{done:,} of {total:,} runs{left}"

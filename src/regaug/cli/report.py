@@ -8,7 +8,6 @@ import typer
 
 from regaug.cli.tables import AsJSON
 from regaug.exceptions import StoreError
-from regaug.report import read_facts, write_report
 from regaug.report.plots import draw_plots, save_plots
 from regaug.runs.store import STUDY
 from regaug.studies.study import Study
@@ -33,9 +32,9 @@ def report(
     Example: regaug report runs/diabetes -o report.html
     """
     folder = _find_study(folder)
-    study, facts = Study.open(folder), read_facts(folder)
-    path = write_report(study, out, facts=facts)
-    saved = [] if svg is None else save_plots(draw_plots(study, facts), svg)
+    study = Study.open(folder)
+    path = study.report(out)
+    saved = [] if svg is None else save_plots(draw_plots(study), svg)
     if as_json:
         found = {
             "study": str(folder),

@@ -1,7 +1,6 @@
 """A data set that is two arrays and a rule to split them."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,6 +26,9 @@ class ArrayData(Data):
         rule: From a seed to the rows of the training, validation and test part.
         groups: Group of every row, ``(n,)``, where there are groups.
 
+    Attributes:
+        times: None: a rule splits these rows, whatever it goes by.
+
     Example:
         >>> from regaug.data.splits import random_split
         >>> info = Info(name="ramp", task="table", metric="rmse", split="At random.")
@@ -39,6 +41,8 @@ class ArrayData(Data):
         (10, torch.Size([6, 1]), torch.Size([2, 1]))
     """
 
+    times: Values | None = None
+
     def __init__(
         self,
         x: ArrayLike,
@@ -50,7 +54,7 @@ class ArrayData(Data):
     ) -> None:
         self.x: Values = np.asarray(x, dtype=np.float64)
         self.y: Values = np.asarray(y, dtype=np.float64)
-        self.groups: NDArray[Any] | None = None if groups is None else np.asarray(groups)
+        self.groups: NDArray[np.generic] | None = None if groups is None else np.asarray(groups)
         self.info, self.rule = info, rule
         self.y = self.y[:, None] if self.y.ndim == 1 else self.y
         self._check()

@@ -1,16 +1,19 @@
 """What every data set gives: its facts, and a split into three parts that are ready to index."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, Self
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 from torch.utils.data import Dataset
 
+from regaug import _random
 from regaug._checks import check_choice, check_integer
+from regaug.data.lazy import Inputs, Subset
+from regaug.metrics import MetricName
 
 Task = Literal["table", "series", "image", "pair", "video"]
 Rules = Literal["tuned", "paper"]
@@ -34,25 +37,12 @@ class Info:
 
     name: str
     task: Task
-    metric: str
+    metric: MetricName
     split: str
     groups: str | None = None
     license: str = "not stated"
     citation: str = ""
     origin: str = ""
-
-
-class Inputs(Protocol):
-    """Inputs that are read when they are asked for, sample by sample."""
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Shape as if they were all in memory, ``(n, *features)``."""
-
-    def __len__(self) -> int: ...
-
-    def __getitem__(self, index: Any) -> Tensor:
-        """Return one sample for an int, a stack of samples for a slice or several indices."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,13 +59,46 @@ class Part(Dataset[tuple[Tensor, Tensor]]):
     x: Tensor | Inputs
     y: Tensor
     rows: Rows
-    groups: NDArray[Any] | None = None
+    groups: NDArray[np.generic] | None = None
 
     def __len__(self) -> int:
         return len(self.y)
 
     def __getitem__(self, index: int) -> tuple[Tensor, Tensor]:
         return self.x[index], self.y[index]
+
+    def __getstate__(self) -> dict[str, object]:
+        # Tensors would travel between processes through shared files; arrays travel as they are.
+        own = {"x": self.x, "y": self.y}
+        tensors = {name: v.numpy() for name, v in own.items() if isinstance(v, Tensor)}
+        return {**vars(self), **tensors}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        for name, value in state.items():
+            is_tensor = name in ("x", "y") and isinstance(value, np.ndarray)
+            object.__setattr__(self, name, torch.from_numpy(value) if is_tensor else value)
+
+    def take(self, rows: Rows | NDArray[np.bool_] | Sequence[int] | slice) -> Self:
+        """Return some of the samples, with their groups and their places in the whole data set.
+
+        Args:
+            rows: Numbers of samples in this part, in the order wanted; or a flag for every sample,
+                or a slice. Inputs that are read when they are asked for stay so.
+
+        Example:
+            >>> part = Part(torch.arange(8.0).reshape(4, 2), torch.ones(4, 1), np.arange(10, 14))
+            >>> some = part.take([3, 0])
+            >>> some.x.tolist(), some.rows.tolist()
+            ([[6.0, 7.0], [0.0, 1.0]], [13, 10])
+        """
+        chosen = np.arange(len(self))[rows]
+        return replace(
+            self,
+            x=self.x[chosen] if isinstance(self.x, Tensor) else Subset(self.x, chosen),
+            y=self.y[chosen],
+            rows=self.rows[chosen],
+            groups=None if self.groups is None else self.groups[chosen],
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +116,52 @@ class Split:
     validation: Part
     test: Part
     more: Mapping[str, Part] = field(default_factory=dict)
+
+    @property
+    def parts(self) -> dict[str, Part]:
+        """All parts by name: ``"train"``, ``"validation"``, ``"test"``, then the further ones."""
+        three = {"train": self.train, "validation": self.validation, "test": self.test}
+        return {**three, **self.more}
+
+    def subsample(self, n: int, *, seed: int = 0) -> Self:
+        """Return a split of the same form with fewer rows, drawn at random.
+
+        Args:
+            n: Rows of training, validation and test together, at most; at least 3. Each part keeps
+                its share of them, and one row at least; further parts shrink as much.
+            seed: Which of the rows.
+
+        Returns:
+            This split if it has no more than ``n`` rows. Rows keep their order and their groups.
+
+        Example:
+            >>> from regaug.data import load
+            >>> split = load("diabetes").split(seed=0).subsample(100, seed=0)
+            >>> [len(part) for part in split.parts.values()]
+            [59, 20, 19]
+        """
+        n, total = check_integer("n", n, 3), sum(map(len, (self.train, self.validation, self.test)))
+        if total <= n:
+            return self
+        sizes = {
+            name: min(len(part), max(1, len(part) * n // total))
+            for name, part in self.parts.items()
+        }
+        # One row at least of two tiny parts may be one too many.
+        largest = max(("train", "validation", "test"), key=lambda name: sizes[name])
+        sizes[largest] -= max(0, sizes["train"] + sizes["validation"] + sizes["test"] - n)
+        rng = _random.numpy_generator(_random.Stream.SUBSAMPLE, check_integer("seed", seed, 0))
+        few = {
+            name: part.take(np.sort(rng.permutation(len(part))[: sizes[name]]))
+            for name, part in self.parts.items()
+        }
+        return replace(
+            self,
+            train=few.pop("train"),
+            validation=few.pop("validation"),
+            test=few.pop("test"),
+            more=few,
+        )
 
 
 class Data:
@@ -115,7 +184,7 @@ class Data:
         raise NotImplementedError
 
 
-def as_float(array: Any) -> Tensor:
+def as_float(array: ArrayLike) -> Tensor:
     """Return an array as a float32 tensor that owns its memory."""
     return torch.from_numpy(np.array(array, dtype=np.float32))
 

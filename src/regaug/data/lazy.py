@@ -1,14 +1,29 @@
 """Inputs that are read when they are asked for."""
 
 import operator
-from typing import Any
+from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from regaug.data.base import Inputs, Rows
+Places = NDArray[np.int64]
+Index = int | slice | Sequence[int] | Places | NDArray[np.bool_] | Tensor
+
+
+class Inputs(Protocol):
+    """Inputs that are read when they are asked for, sample by sample."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape as if they were all in memory, ``(n, *features)``."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, index: Index) -> Tensor:
+        """Return one sample for an int, a stack of samples for a slice or several indices."""
 
 
 class Lazy:
@@ -45,19 +60,20 @@ class Lazy:
     def __len__(self) -> int:
         return self._n
 
-    def __getitem__(self, index: Any) -> Tensor:
+    def __getitem__(self, index: Index) -> Tensor:
         if isinstance(index, slice):
             return self._stack(np.arange(self._n)[index])
         # A tensor of one element counts as an int, but is a stack of one sample here.
-        if np.ndim(index) == 0:
-            return self._read(self._place(operator.index(index)))
-        return self._stack(self._places(np.asarray(index)))
+        places = np.asarray(index)
+        if places.ndim == 0:
+            return self._read(self._place(operator.index(places.item())))
+        return self._stack(self._places(places))
 
     def _read(self, place: int) -> Tensor:
         """Return the sample at this place, float32, from 0 to n - 1."""
         raise NotImplementedError
 
-    def _stack(self, places: Rows) -> Tensor:
+    def _stack(self, places: Places) -> Tensor:
         if not len(places):
             return torch.empty(0, *self._features)
         return torch.stack([self._read(place) for place in places.tolist()])
@@ -67,7 +83,7 @@ class Lazy:
             raise IndexError(f"index {index} is out of range: there are {self._n} samples.")
         return index % self._n
 
-    def _places(self, index: NDArray[Any]) -> Rows:
+    def _places(self, index: NDArray[np.generic]) -> Places:
         if index.dtype == bool and index.shape == (self._n,):
             return np.flatnonzero(index)
         if index.ndim != 1 or (index.size and index.dtype.kind not in "iu"):
@@ -82,7 +98,7 @@ class Subset(Lazy):
     """Some rows of inputs, still read only when they are asked for.
 
     Args:
-        inputs: Any inputs; they are not copied.
+        inputs: In memory or not; they are not copied.
         rows: Places in them, in the order wanted.
 
     Example:
@@ -91,7 +107,7 @@ class Subset(Lazy):
         ((2, 2), [[8.0, 9.0], [0.0, 1.0]])
     """
 
-    def __init__(self, inputs: Tensor | Inputs, rows: Rows) -> None:
+    def __init__(self, inputs: Tensor | Inputs, rows: Places) -> None:
         super().__init__(len(rows), tuple(inputs.shape[1:]))
         self.inputs, self.rows = inputs, rows
 
@@ -103,5 +119,5 @@ class Subset(Lazy):
     def _read(self, place: int) -> Tensor:
         return self.inputs[int(self.rows[place])]
 
-    def _stack(self, places: Rows) -> Tensor:
+    def _stack(self, places: Places) -> Tensor:
         return self.inputs[self.rows[places]]

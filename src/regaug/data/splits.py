@@ -5,7 +5,7 @@ meaning, and samplers draw their own.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +15,7 @@ from regaug._checks import check_integer, check_range
 from regaug.data.base import Rows
 from regaug.exceptions import ArgumentError, ArgumentTypeError
 
+SplitRule = Literal["random", "group", "time"]
 ThreeParts = tuple[Rows, Rows, Rows]
 Shares = Sequence[float]
 
@@ -128,8 +129,8 @@ def ordered_group_split(groups: ArrayLike, *, shares: Shares = (0.7, 0.1, 0.2)) 
 
 
 def _draw_order(n: int, seed: int) -> Rows:
-    # A stream of its own: samplers and generated data of the same seed must not be related to it.
-    return _random.numpy_generator(check_integer("seed", seed, 0), 0, 0, 1).permutation(n)
+    seed = check_integer("seed", seed, 0)
+    return _random.numpy_generator(_random.Stream.SPLIT, seed).permutation(n)
 
 
 def _check_shares(shares: Shares) -> tuple[float, float, float]:
@@ -174,7 +175,7 @@ def _cut_by_size(n: int, sizes: Sequence[int]) -> tuple[int, int]:
 
 def _codes(name: str, values: ArrayLike) -> tuple[Rows, NDArray[np.int64]]:
     """Number the different values in ascending order; return the codes and how often each is."""
-    array: NDArray[Any] = np.asarray(values)
+    array: NDArray[np.generic] = np.asarray(values)
     if array.ndim != 1:
         raise ArgumentError(f"`{name}` must be (n,), got shape {array.shape}.")
     if array.dtype.kind in "fmM" and bool(np.isnan(array).any()):  # also NaT

@@ -18,15 +18,14 @@ from regaug.ensemble.members import Members, mean_and_spread
 from regaug.ensemble.model import Ensemble
 from regaug.ensemble.preparation import Preparation
 from regaug.ensemble.rows import (
-    CALIBRATION_SHARE,
     calibration_rows,
     check_table,
-    read_targets,
     validation_rows,
 )
-from regaug.ensemble.training import take_rows, train_members
+from regaug.ensemble.training import train_members
 from regaug.exceptions import ArgumentError
 from regaug.metrics import evaluate
+from regaug.runs.run import Run
 from regaug.training import Settings
 from regaug.training.results import versions
 
@@ -43,7 +42,6 @@ def fit_ensemble(
     members: int = 8,
     hidden: Sequence[int] = (128, 128),
     seed: int = 0,
-    calibration_share: float = CALIBRATION_SHARE,
     log: bool = False,
     progress: bool = False,
 ) -> Ensemble:
@@ -60,7 +58,6 @@ def fit_ensemble(
         members: Number of nets, from 1 to 1,000.
         hidden: Widths of the hidden layers.
         seed: Decides which rows are put aside, and everything about the members.
-        calibration_share: Share of the rows that is put aside, in (0, 0.5].
         log: Fit the logarithm of the targets, which must be positive.
         progress: Show a progress bar.
 
@@ -78,9 +75,9 @@ def fit_ensemble(
     methods.get(method)  # an unknown name is an error before anything is trained
     members = check_integer("members", members, 1, MOST_MEMBERS)
     data = check_table(data)
-    held_out = calibration_rows(data, share=calibration_share, seed=seed)
+    held_out = calibration_rows(data, seed=seed)
     rest = np.setdiff1d(np.arange(len(data)), held_out)
-    y = torch.from_numpy(read_targets(data))
+    y = torch.from_numpy(data.y)
     if log and not bool((y > 0).all()):
         raise ArgumentError("`log` must be False for targets that are not all positive, got True.")
 
@@ -117,6 +114,27 @@ def fit_ensemble(
     )
 
 
+def fit_as(data: Data, run: Run, *, members: int = 8, seed: int = 0) -> Ensemble:
+    """Fit an ensemble as the net of a run was trained: its method, its settings, its scale.
+
+    Args:
+        data: A table.
+        run: A run that was a training.
+        members: Number of nets.
+        seed: Decides everything about them.
+    """
+    # Whoever chose the run has perhaps not seen all rows; their targets may have no logarithm.
+    is_positive = bool((check_table(data).y > 0).all())
+    return fit_ensemble(
+        data,
+        method=run.method,
+        settings=run.settings,
+        log=run.log and is_positive,
+        members=members,
+        seed=seed,
+    )
+
+
 def default_settings(rows: int) -> Settings:
     """Return settings that are a sensible start for a table of so many rows.
 
@@ -143,8 +161,7 @@ def _split(
     whole: Part, rest: Rows, validation: Rows, scaler: Scaler, log: bool
 ) -> StandardizedSplit:
     """Return the rows of one member; it has no test rows, as nobody looks at them."""
-    chosen = take_rows(whole, validation)
-    train = take_rows(whole, np.setdiff1d(rest, validation))
+    chosen, train = whole.take(validation), whole.take(np.setdiff1d(rest, validation))
     return StandardizedSplit(train, chosen, chosen, y_scaler=scaler, log=log)
 
 

@@ -1,7 +1,6 @@
 """Which rows of a table an ensemble calibrates on, and which each member stops on."""
 
 from functools import partial
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,12 +9,9 @@ from regaug import _random
 from regaug._checks import check_integer, check_range
 from regaug.data.arrays import ArrayData
 from regaug.data.base import Data, Rows
-from regaug.data.splits import ThreeParts, group_split, random_split, time_split
+from regaug.data.splits import SplitRule, ThreeParts, group_split, random_split, time_split
 from regaug.data.tabular.table import Table
-from regaug.data.tabular.values import read_dates, read_levels, read_numbers
 from regaug.exceptions import ArgumentError, ArgumentTypeError
-
-Kind = Literal["random", "group", "time"]
 
 CALIBRATION_SHARE = 0.2
 FEWEST = 9  # calibration rows: with fewer there is no 90 % interval
@@ -36,13 +32,6 @@ def check_table(data: Data) -> Table | ArrayData:
             f"kind, got {type(data).__name__}. Train other models with regaug.training.fit."
         )
     return data
-
-
-def read_targets(data: Table | ArrayData) -> NDArray[np.float64]:
-    """Return the targets of all rows, ``(n, m)``."""
-    if isinstance(data, ArrayData):
-        return data.y
-    return np.column_stack([read_numbers(data.frame[target]).values for target in data.targets])
 
 
 def calibration_rows(data: Data, *, share: float = CALIBRATION_SHARE, seed: int = 0) -> Rows:
@@ -67,17 +56,17 @@ def calibration_rows(data: Data, *, share: float = CALIBRATION_SHARE, seed: int 
         20
     """
     data = check_table(data)
-    n, (kind, codes) = len(data), _units(data)
-    share = check_range("calibration_share", share, 0.0, 0.5, open_low=True)
+    n, (rule, codes) = len(data), _units(data)
+    share = check_range("share", share, 0.0, 0.5, open_low=True)
     share = max(share, min(FEWEST, n // 3) / n)
-    if kind == "random":
+    if rule == "random":
         share = min(share, MOST / n)
     shares = ((1 - share) / 2, (1 - share) / 2, share)
-    # A stream of its own: the rows must not be the test rows of a split with the same seed.
-    seed = _random.derive(check_integer("seed", seed, 0), 0, 0, 4)
-    if kind == "time":
+    # Derived: the rows must not be the test rows of a split with the same seed.
+    seed = _random.derive(_random.Stream.CALIBRATION, check_integer("seed", seed, 0))
+    if rule == "time":
         return time_split(codes, shares=shares)[2]
-    if kind == "group":
+    if rule == "group":
         return group_split(codes, shares=shares, seed=seed)[2]
     return random_split(n, shares=shares, seed=seed)[2]
 
@@ -121,8 +110,8 @@ def validation_rows(data: Table | ArrayData, rows: Rows, members: int, seed: int
     every row trains all members but one in eight. Groups stay whole; where there are times a fold
     is a stretch of time.
     """
-    kind, codes = _units(data)
-    folds = deal(codes[rows], members, seed, in_order=kind == "time")
+    rule, codes = _units(data)
+    folds = deal(codes[rows], members, seed, in_order=rule == "time")
     return [rows[fold] for fold in folds]
 
 
@@ -145,7 +134,7 @@ def deal(
     """
     found: list[Rows] = []
     while len(found) < hands:
-        rng = _random.numpy_generator(seed, len(found), 0, 5)
+        rng = _random.numpy_generator(_random.Stream.FOLDS, seed, len(found))
         found += _folds(units, None if in_order else rng, folds)
     return found[:hands]
 
@@ -164,21 +153,13 @@ def _folds(codes: NDArray[np.int64], rng: np.random.Generator | None, n_folds: i
     return [fold for fold in folds if 2 * len(fold) <= len(codes)]
 
 
-def _units(data: Table | ArrayData) -> tuple[Kind, NDArray[np.int64]]:
+def _units(data: Table | ArrayData) -> tuple[SplitRule, NDArray[np.int64]]:
     """Return what is never parted, as a number for every row; numbers of times ascend."""
-    if isinstance(data, ArrayData):
-        if data.groups is None:
-            return "random", np.arange(len(data))
+    if data.groups is not None:
         return "group", np.unique(data.groups, return_inverse=True)[1]
-    if data.group is not None:
-        return "group", read_levels(data.frame[data.group])[0].astype(np.int64)
-    if data.time is None:
-        return "random", np.arange(len(data))
-    series = data.frame[data.time]
-    read = read_dates(series) if series.dtype.kind == "M" else read_numbers(series)
-    if read.unreadable:
-        read = read_dates(series)
-    return "time", np.unique(read.values, return_inverse=True)[1]
+    if data.times is not None:
+        return "time", np.unique(data.times, return_inverse=True)[1]
+    return "random", np.arange(len(data))
 
 
 def _split_at_random(seed: int, *, n: int) -> ThreeParts:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from regaug import _random
-from regaug.data.base import Part, Rows, Split
+from regaug.data.base import Split
 from regaug.data.scaling import Scaler
 from regaug.ensemble.members import Members
 from regaug.exceptions import DivergedError
@@ -53,7 +53,7 @@ def train_members(
         progress: Show a progress bar.
     """
     own = [
-        replace(settings, seed=_random.derive(settings.seed, member, 0, 6))
+        replace(settings, seed=_random.derive(_random.Stream.MEMBERS, settings.seed, member))
         for member in range(len(splits))
     ]
     results = fit_many(splits, method, own, hidden=hidden, record=(), progress=progress)
@@ -69,11 +69,6 @@ def train_members(
     }
     members = Members(tuple(int(width) for width in hidden), weights, scaler, log)
     return Trained(members, usable, kept, replace(kept[0].settings, seed=settings.seed))
-
-
-def take_rows(whole: Part, rows: Rows) -> Part:
-    """Return some rows of a table that is in memory."""
-    return Part(whole.x[rows], whole.y[rows], rows)
 
 
 def _is_usable(result: RunResult) -> bool:

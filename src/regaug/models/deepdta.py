@@ -1,7 +1,7 @@
 """The net for pairs of a drug and a protein: convolutions over both strings."""
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -87,16 +87,6 @@ class DeepDTA(nn.Module):
         x = self.encoder(x)
         prediction: Tensor = self.head(self.hidden_3(self.hidden_2(self.hidden_1(x))))
         return prediction
-
-    def config(self) -> dict[str, Any]:
-        """Return the arguments that build such a net, as plain values for a JSON file."""
-        return {
-            "outputs": self.outputs,
-            "drug": list(self.drug),
-            "protein": list(self.protein),
-            "activation": self.activation,
-            "seed": self.seed,
-        }
 
 
 class _PairEncoder(nn.Module):

@@ -1,6 +1,6 @@
 """The net for series: convolution, recurrence at two paces, and an autoregression beside them."""
 
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -10,8 +10,8 @@ from regaug._checks import check_choice, check_integer, check_range
 from regaug.exceptions import ArgumentError, PlaceError
 from regaug.models.recurrence import LastState
 
-Output = Literal["sigmoid", "tanh"]
-_OUTPUTS = {None: nn.Identity, "sigmoid": nn.Sigmoid, "tanh": nn.Tanh}
+Activation = Literal["sigmoid", "tanh"]
+_ACTIVATIONS = {None: nn.Identity, "sigmoid": nn.Sigmoid, "tanh": nn.Tanh}
 
 
 class LSTNet(nn.Module):
@@ -27,7 +27,7 @@ class LSTNet(nn.Module):
     At ``"features"`` the highway's share is part of what is augmented.
 
     Args:
-        columns: Columns of the series, at least 1; as many targets.
+        outputs: Columns of the series, of a window and of the row it predicts, at least 1.
         window: Rows of an input.
         hidden_cnn: Channels of the convolution.
         hidden_rnn: Size of the state of the GRU.
@@ -36,7 +36,8 @@ class LSTNet(nn.Module):
         skip: Rows in a step of the skip-GRU, at most ``window - kernel``; 0 leaves that GRU out.
         highway: Rows that the autoregression sees, at most ``window``; 0 leaves it out.
         dropout: Share of values that are dropped after each of the three parts, in [0, 1].
-        output: What is applied to the prediction: ``"sigmoid"``, ``"tanh"``, or None for nothing.
+        output_activation: What is applied to the prediction, ``"sigmoid"`` or ``"tanh"``; None for
+            nothing.
         seed: Decides the initial weights.
 
     Attributes:
@@ -53,7 +54,7 @@ class LSTNet(nn.Module):
 
     def __init__(
         self,
-        columns: int,
+        outputs: int,
         *,
         window: int = 168,
         hidden_cnn: int = 50,
@@ -63,11 +64,11 @@ class LSTNet(nn.Module):
         skip: int = 24,
         highway: int = 24,
         dropout: float = 0.2,
-        output: Output | None = None,
+        output_activation: Activation | None = None,
         seed: int = 0,
     ) -> None:
         super().__init__()
-        self.columns = check_integer("columns", columns, 1)
+        self.outputs = check_integer("outputs", outputs, 1)
         self.window = check_integer("window", window, 1)
         self.hidden_cnn = check_integer("hidden_cnn", hidden_cnn, 1)
         self.hidden_rnn = check_integer("hidden_rnn", hidden_rnn, 1)
@@ -77,14 +78,16 @@ class LSTNet(nn.Module):
         self.skip = check_integer("skip", skip, 0, self.window - self.kernel, hint=hint)
         self.highway = check_integer("highway", highway, 0, self.window)
         self.dropout = check_range("dropout", dropout, 0.0, 1.0)
-        self.output = check_choice("output", output, tuple(_OUTPUTS))
+        self.output_activation = check_choice(
+            "output_activation", output_activation, tuple(_ACTIVATIONS)
+        )
         self.seed = check_integer("seed", seed, 0)
         with _random.seeded(self.seed):
             self._build()
 
     def _build(self) -> None:
         self.convolution = nn.Sequential(
-            nn.Conv1d(self.columns, self.hidden_cnn, self.kernel),
+            nn.Conv1d(self.outputs, self.hidden_cnn, self.kernel),
             nn.ReLU(),
             nn.Dropout(self.dropout),
         )
@@ -94,16 +97,16 @@ class LSTNet(nn.Module):
             self.skip_recurrence = nn.GRU(self.hidden_cnn, self.hidden_skip, batch_first=True)
         self.drop = nn.Dropout(self.dropout)
         self.features = _Join()
-        self.head = nn.Linear(n_states, self.columns)
+        self.head = nn.Linear(n_states, self.outputs)
         if self.highway:
             self.autoregression = nn.Linear(self.highway, 1)
-        self.activation = _OUTPUTS[self.output]()
+        self.activation = _ACTIVATIONS[self.output_activation]()
 
     def forward(self, x: Tensor) -> Tensor:
-        """Predict a row ``(n, columns)`` for windows ``(n, window, columns)``."""
-        if x.ndim != 3 or x.shape[1:] != (self.window, self.columns):
+        """Predict a row ``(n, outputs)`` for windows ``(n, window, outputs)``."""
+        if x.ndim != 3 or x.shape[1:] != (self.window, self.outputs):
             raise ArgumentError(
-                f"`x` must be (n, window, columns) with {self.window} rows and {self.columns} "
+                f"`x` must be (n, window, outputs) with {self.window} rows and {self.outputs} "
                 f"columns, got shape {tuple(x.shape)}."
             )
         steps = self.convolution(x.transpose(1, 2)).transpose(1, 2)  # (n, time, channels)
@@ -128,22 +131,6 @@ class LSTNet(nn.Module):
         phases = phases.transpose(1, 2).reshape(n * self.skip, n_steps, channels)
         state: Tensor = self.skip_recurrence(phases)[1]
         return state.reshape(n, self.skip * self.hidden_skip)
-
-    def config(self) -> dict[str, Any]:
-        """Return the arguments that build such a net, as plain values for a JSON file."""
-        return {
-            "columns": self.columns,
-            "window": self.window,
-            "hidden_cnn": self.hidden_cnn,
-            "hidden_rnn": self.hidden_rnn,
-            "hidden_skip": self.hidden_skip,
-            "kernel": self.kernel,
-            "skip": self.skip,
-            "highway": self.highway,
-            "dropout": self.dropout,
-            "output": self.output,
-            "seed": self.seed,
-        }
 
 
 class _Join(nn.Module):

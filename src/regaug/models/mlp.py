@@ -2,7 +2,6 @@
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import Any
 
 from torch import Tensor, nn
 
@@ -18,7 +17,7 @@ class MLP(nn.Module):
 
     Args:
         inputs: Number of input values of a sample, at least 1.
-        targets: Number of targets, at least 1.
+        outputs: Number of targets, at least 1.
         hidden: Width of every hidden layer, one or more.
         slope: Slope of the activation below zero, in [0, 1]; 0 is the plain ReLU.
         seed: Decides the initial weights.
@@ -41,7 +40,7 @@ class MLP(nn.Module):
     def __init__(
         self,
         inputs: int,
-        targets: int = 1,
+        outputs: int = 1,
         *,
         hidden: Sequence[int] = (128, 128),
         slope: float = 0.1,
@@ -49,7 +48,7 @@ class MLP(nn.Module):
     ) -> None:
         super().__init__()
         self.inputs = check_integer("inputs", inputs, 1)
-        self.targets = check_integer("targets", targets, 1)
+        self.outputs = check_integer("outputs", outputs, 1)
         self.hidden = tuple(check_integer("hidden", width, 1) for width in hidden)
         if not self.hidden:
             raise ArgumentError("`hidden` must give the width of at least one layer, got none.")
@@ -63,10 +62,10 @@ class MLP(nn.Module):
                     linear=nn.Linear(before, after), activation=nn.LeakyReLU(self.slope)
                 )
                 self.add_module(place, nn.Sequential(block))
-            self.head = nn.Linear(widths[-1], self.targets)
+            self.head = nn.Linear(widths[-1], self.outputs)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Predict targets ``(n, targets)`` for inputs ``(n, *features)``, which are flattened."""
+        """Predict targets ``(n, outputs)`` for inputs ``(n, *features)``, which are flattened."""
         if x.ndim < 2 or x.shape[1:].numel() != self.inputs:
             raise ArgumentError(
                 f"`x` must be (n, *features) with {self.inputs} values in a sample, "
@@ -77,13 +76,3 @@ class MLP(nn.Module):
             x = getattr(self, place)(x)
         prediction: Tensor = self.head(x)
         return prediction
-
-    def config(self) -> dict[str, Any]:
-        """Return the arguments that build such a net, as plain values for a JSON file."""
-        return {
-            "inputs": self.inputs,
-            "targets": self.targets,
-            "hidden": list(self.hidden),
-            "slope": self.slope,
-            "seed": self.seed,
-        }

@@ -1,7 +1,5 @@
 """The net for images: an 18-layer residual network."""
 
-from typing import Any
-
 from torch import Tensor, nn
 
 from regaug import _random
@@ -64,10 +62,6 @@ class ResNet18(nn.Module):
         x = self.stage_4(self.stage_3(self.stage_2(self.stage_1(x))))
         prediction: Tensor = self.head(self.pool(x).flatten(1))
         return prediction
-
-    def config(self) -> dict[str, Any]:
-        """Return the arguments that build such a net, as plain values for a JSON file."""
-        return {"outputs": self.outputs, "channels": self.channels, "seed": self.seed}
 
 
 class _Block(nn.Module):

@@ -1,57 +1,40 @@
 """The page of a study: one HTML file with everything in it."""
 
-import os
 import re
-import secrets
-from contextlib import suppress
 from pathlib import Path
 from statistics import median
-from typing import Any
 
-from regaug.exceptions import ArgumentError
-from regaug.report import drawing, words
+from regaug import formatting
+from regaug._files import write_text
+from regaug.formatting import count, percent
+from regaug.metrics import METRICS
+from regaug.report import drawing
 from regaug.report.plots import draw_plots
 from regaug.report.plots_methods import worst_groups
 from regaug.report.recipe import command_recipe, python_recipe
-from regaug.studies.facts import Facts
+from regaug.studies.leaderboard import board_rows, full_name
 from regaug.studies.statistics import Row
 from regaug.studies.study import Study
 
 TEMPLATE = "page.html.j2"
 
 
-def write_report(study: Study, path: str | Path, *, facts: Facts | None = None) -> Path:
+def write_report(study: Study, path: str | Path) -> Path:
     """Write the report of a study: a page that needs no network and runs no script.
 
     Args:
         study: What was found; see :meth:`regaug.studies.study.Study.open`.
         path: The HTML file; it is replaced if it is there, and its folder is made.
-        facts: What is known of the data; see :func:`regaug.studies.facts.read_facts`. Without it
-            the page says nothing of the columns, the singular values and the dimension.
 
     Returns:
         The path.
     """
     path = Path(path)
-    content = render(study, facts).encode("utf-8", "replace")
-    new = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            new.write_bytes(content)
-            new.replace(path)
-        except BaseException:
-            with suppress(OSError):
-                new.unlink()
-            raise
-    except OSError as error:
-        raise ArgumentError(
-            f"`path` must be a file that can be written, got {path}: {error.strerror or error}."
-        ) from error
+    write_text(path, render(study))
     return path
 
 
-def render(study: Study, facts: Facts | None = None) -> str:
+def render(study: Study) -> str:
     """Return the page as text; the same study gives the same text."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
@@ -66,22 +49,22 @@ def render(study: Study, facts: Facts | None = None) -> str:
     comparison = study.comparison
     recommended = study.verdict.recommended
     page = environment.get_template(TEMPLATE).render(
-        name=study.configuration["data"]["name"],
-        metric=words.metric_name(comparison.metric),
+        name=study.config.problem,
+        metric=METRICS[comparison.metric].title,
         verdict=_headline(study.verdict.text),
         tiles=_tiles(study),
         warning=_warning(study),
-        rows=[_board_row(study, row) for row in comparison.rows],
-        level=f"{comparison.level:.0%}".replace("%", " %"),
+        rows=[(row, _seconds(study, row.name)) for row in board_rows(comparison)],
+        level=percent(comparison.level),
         splits=[_split_row(row) for row in comparison.rows],
         groups=_group_rows(study),
-        plots=draw_plots(study, facts),
+        plots=draw_plots(study),
         svg=Markup,  # the plots escape what they write
-        facts=facts,
-        done=_how(study, facts),
+        facts=study.facts,
+        done=_how(study),
         recommended=recommended,
-        python=python_recipe(study, recommended, facts),
-        command=command_recipe(study, recommended, facts),
+        python=python_recipe(study, recommended),
+        command=command_recipe(study, recommended),
         colors={"light": drawing.LIGHT, "dark": drawing.DARK},
         style=Markup(drawing.page_style()),
         versions=_versions(study),
@@ -105,25 +88,27 @@ def _headline(verdict: str) -> tuple[str, str]:
 def _tiles(study: Study) -> list[tuple[str, str, str]]:
     """Return the few numbers to see first: what, how much, and a remark."""
     comparison = study.comparison
-    metric = words.metric_name(comparison.metric)
+    metric = METRICS[comparison.metric].title
     recommended = study.verdict.recommended
     remark = "plain training" if recommended == comparison.reference else ""
     tiles = [("Recommended net", recommended, remark)]
     for row in comparison.rows:
         if row.name in (comparison.reference, recommended):
-            title = f"{metric} of {words.full_name(row, comparison.reference)}"
-            remark = "" if row.change is None else words.change(row.change, comparison)
-            tiles.append((title, words.number(row.mean), remark))
+            title = f"{metric} of {full_name(row, comparison.reference)}"
+            remark = "" if row.change is None else formatting.change(row.change, comparison.unit)
+            tiles.append((title, formatting.number(row.mean), remark))
     best = next((row for row in comparison.rows if row.is_baseline and row.mean is not None), None)
     if best is not None:
-        title = f"{metric} of {words.full_name(best, comparison.reference)}"
-        tiles.append((title, words.number(best.mean), words.change(best.change, comparison)))
+        title = f"{metric} of {full_name(best, comparison.reference)}"
+        tiles.append(
+            (title, formatting.number(best.mean), formatting.change(best.change, comparison.unit))
+        )
     return tiles
 
 
 def _warning(study: Study) -> str:
-    asked = study.configuration["trials"]
-    if study.trials == asked:
+    asked = study.config.trials
+    if study.is_complete:
         return ""
     return (
         f"The study is not complete: {study.trials} of {asked} settings of every method are "
@@ -131,63 +116,43 @@ def _warning(study: Study) -> str:
     )
 
 
-def _board_row(study: Study, row: Row) -> dict[str, Any]:
-    comparison = study.comparison
-    seconds = [float(run.result["seconds"]) for run in study.chosen[row.name]]
-    failed = f"failed on {row.n_failed} of {comparison.n_splits} splits" if row.n_failed else ""
-    has_interval = row.low is not None and row.high is not None
-    return {
-        "name": row.name,
-        "full": words.full_name(row, comparison.reference),
-        "is_baseline": row.is_baseline,
-        "is_recommended": row.name == study.verdict.recommended,
-        "is_significant": row.is_significant,
-        "mean": words.number(row.mean),
-        "interval": f"{words.number(row.low)} to {words.number(row.high)}" if has_interval else "",
-        "failed": failed,
-        "change": "" if row.change is None else words.change(row.change, comparison),
-        "change_interval": words.between(row.change_low, row.change_high, comparison),
-        "p": "" if row.p_holm is None else words.probability(row.p_holm),
-        "rank": "" if row.rank is None else f"{row.rank:.1f}",
-        "won": "" if row.won is None else f"{row.won:.0%}".replace("%", " %"),
-        "seconds": words.seconds(median(seconds)),
-    }
+def _seconds(study: Study, name: str) -> str:
+    return formatting.seconds(median(record.seconds for record in study.chosen[name]))
 
 
 def _split_row(row: Row) -> tuple[str, list[str]]:
-    return row.name, [words.number(error) for error in row.errors]
+    return row.name, [formatting.number(error) for error in row.errors]
 
 
 def _group_rows(study: Study) -> list[tuple[str, str, str, str]]:
     found = worst_groups(study).items()
     return [
-        (name, words.number(mean), words.number(worst), group)
+        (name, formatting.number(mean), formatting.number(worst), group)
         for name, (mean, worst, group) in found
     ]
 
 
-def _how(study: Study, facts: Facts | None) -> list[tuple[str, str]]:
+def _how(study: Study) -> list[tuple[str, str]]:
     """Say how the study was done, as terms and what they mean here."""
-    configuration, comparison = study.configuration, study.comparison
-    data = configuration["data"]
-    targets = "1 target" if data["targets"] == 1 else f"{data['targets']:,} targets"
-    rows = f"{data['rows']:,} rows, {data['columns']:,} inputs, {targets}"
-    if facts is not None:
-        parts = facts.rows
+    config, comparison = study.config, study.comparison
+    targets = count(config.targets, "target")
+    rows = f"{config.rows:,} rows, {config.columns:,} inputs, {targets}"
+    if study.facts is not None:
+        parts = study.facts.rows
         rows += f"; {parts['train']:,} to train, {parts['validation']:,} to choose, "
         rows += f"{parts['test']:,} to test"
     nets = [row for row in comparison.rows if not row.is_baseline]
     runs = len(nets) * study.trials * comparison.n_splits
-    seconds = [float(run.result["seconds"]) for row in nets for run in study.chosen[row.name]]
-    kind = "independent draws" if comparison.independent else "repeated splits of the same rows"
+    seconds = [own.seconds for row in nets for own in study.chosen[row.name]]
+    what = "independent draws" if comparison.independent else "repeated splits of the same rows"
     correction = "" if comparison.independent else ", widened for the rows that splits share"
-    hidden = ", ".join(str(width) for width in configuration["hidden"])
-    time = words.seconds(median(seconds))
-    logs = [bool(run.run.get("log")) for row in nets for run in study.chosen[row.name]]
+    hidden = ", ".join(str(width) for width in config.hidden)
+    time = formatting.seconds(median(seconds))
+    logs = [own.run.log for row in nets for own in study.chosen[row.name]]
     log = f"; {sum(logs)} of the {len(logs)} chosen runs fit the target's logarithm"
     return [
-        ("Data", f"{data['name']}: {rows}"),
-        ("Splits", f"{comparison.n_splits}, {kind}"),
+        ("Data", f"{config.problem}: {rows}"),
+        ("Splits", f"{comparison.n_splits}, {what}"),
         (
             "Settings",
             f"{study.trials} of every method, plain training included, the same for every split; "
@@ -197,26 +162,26 @@ def _how(study: Study, facts: Facts | None) -> list[tuple[str, str]]:
         ("Runs", f"{runs:,} trainings; the chosen ones took {time} each (median)"),
         (
             "Net",
-            f"fully connected, hidden layers {hidden}; at most {configuration['epochs']} epochs, "
-            f"stopped after {configuration['patience']} without progress",
+            f"fully connected, hidden layers {hidden}; at most {config.epochs} epochs, "
+            f"stopped after {config.patience} without progress",
         ),
         (
             "Statistics",
             f"Student's t over the splits{correction}; p-values corrected by Holm's method for the "
             f"{len(nets) - 1} augmentations",
         ),
-        ("Seed", f"{configuration['seed']}: the same seed gives the same table"),
+        ("Seed", f"{config.seed}: the same seed gives the same table"),
         ("Versions", _versions(study)),
     ]
 
 
 def _versions(study: Study) -> str:
     """Return the versions that the runs were made with; several if they differ."""
-    made = [run.result.get("made_by", {}) for runs in study.chosen.values() for run in runs]
+    made = [own.made_by for records in study.chosen.values() for own in records]
     found: dict[str, list[str]] = {}
     for versions in made:
         for name, version in versions.items():
-            known = found.setdefault(str(name), [])
-            if str(version) not in known:
-                known.append(str(version))
+            known = found.setdefault(name, [])
+            if version not in known:
+                known.append(version)
     return ", ".join(f"{name} {' and '.join(known)}" for name, known in found.items())

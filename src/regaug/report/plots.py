@@ -3,17 +3,16 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from regaug.exceptions import ArgumentError
+from regaug._files import write_text
 from regaug.report import drawing
 from regaug.report.drawing import Plot
 from regaug.report.plots_data import draw_singular_values, draw_two_nn
 from regaug.report.plots_methods import draw_groups, draw_leaderboard, draw_splits
 from regaug.report.plots_runs import draw_learning, draw_predicted
-from regaug.studies.facts import Facts
 from regaug.studies.study import Study
 
 
-def draw_plots(study: Study, facts: Facts | None) -> dict[str, Plot]:
+def draw_plots(study: Study) -> dict[str, Plot]:
     """Draw all plots that a study has the numbers for, in the order of the page."""
     plots = [
         draw_leaderboard(study),
@@ -21,8 +20,8 @@ def draw_plots(study: Study, facts: Facts | None) -> dict[str, Plot]:
         *draw_learning(study),
         *draw_predicted(study),
     ]
-    if facts is not None:
-        plots += [draw_singular_values(facts), draw_two_nn(facts)]
+    if study.facts is not None:
+        plots += [draw_singular_values(study.facts), draw_two_nn(study.facts)]
     plots.append(draw_groups(study))
     return {plot.name: plot for plot in plots if plot is not None}
 
@@ -36,12 +35,6 @@ def save_plots(plots: Mapping[str, Plot], folder: str | Path) -> list[Path]:
     """
     folder = Path(folder)
     paths = [folder / f"{name}.svg" for name in plots]
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for path, plot in zip(paths, plots.values(), strict=True):
-            path.write_text(drawing.as_file(plot.svg), encoding="utf-8")
-    except OSError as error:
-        raise ArgumentError(
-            f"`folder` must be a place to write to, got {folder}: {error.strerror or error}."
-        ) from error
+    for path, plot in zip(paths, plots.values(), strict=True):
+        write_text(path, drawing.as_file(plot.svg))
     return paths

@@ -2,9 +2,9 @@
 
 import math
 
+from regaug.formatting import number, percent
 from regaug.report import drawing
 from regaug.report.drawing import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, Axis, Plot
-from regaug.report.words import number
 from regaug.studies.facts import Facts
 
 
@@ -21,7 +21,7 @@ def draw_singular_values(facts: Facts) -> Plot | None:
         style = "good-dot" if place < facts.k else "dot"
         x = x_axis.start + width * (place + 0.1)
         body.append(drawing.rectangle(x, y_axis(value), width * 0.8, BOTTOM - y_axis(value), style))
-    share, most = (f"{part:.0%}".replace("%", " %") for part in (facts.share, facts.rho))
+    share, most = percent(facts.share), percent(facts.rho)
     said = f"The first {facts.k} of {facts.n_values} make up {share} of their sum"
     if facts.k == 0:
         said = f"The first of {facts.n_values} alone makes up more than {most} of their sum"

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from regaug.exceptions import ArgumentError
-from regaug.metrics import METRICS, Scores
+from regaug.formatting import between, change, number, percent
+from regaug.metrics import METRICS
 from regaug.report import drawing
 from regaug.report.drawing import NAMES, ROW, TOP, WIDTH, Axis, Plot
-from regaug.report.words import between, change, metric_name, number
 from regaug.studies.statistics import Comparison, Row
 from regaug.studies.study import Study
 
@@ -32,11 +32,11 @@ def draw_leaderboard(study: Study) -> Plot | None:
     for place, row in enumerate(rows):
         body.append(_forest_row(study, row, axis, TOP + ROW * (place + 0.5)))
     said = "; ".join(
-        f"{row.name} {change(row.change, comparison)} {_interval(row, comparison)}".strip()
+        f"{row.name} {change(row.change, comparison.unit)} {_interval(row, comparison)}".strip()
         for row in rows
         if row.change is not None
     )
-    name, level = metric_name(comparison.metric), f"{comparison.level:.0%}".replace("%", " %")
+    name, level = METRICS[comparison.metric].title, percent(comparison.level)
     return Plot(
         "leaderboard",
         f"Change of {name} against plain training",
@@ -67,14 +67,14 @@ def _forest_row(study: Study, row: Row, axis: Axis, y: float) -> str:
         shape = "right" if row.change > 0 else "left"
         kind = "dot" if tone == "muted" else kind
     parts.append(drawing.mark(axis(row.change), y, kind, shape=shape))
-    words = change(row.change, study.comparison)
+    words = change(row.change, study.comparison.unit)
     weight = "small" if tone == "muted" else f"small {tone}"
     parts.append(drawing.text(WIDTH, y + 4, words, style=weight, anchor="end"))
     return "".join(parts)
 
 
 def _interval(row: Row, comparison: Comparison) -> str:
-    span = between(row.change_low, row.change_high, comparison)
+    span = between(row.change_low, row.change_high, comparison.unit)
     return f"({span})" if span else ""
 
 
@@ -102,7 +102,7 @@ def draw_splits(study: Study) -> Plot | None:
         return None
     axis = _error_axis(errors)
     bottom = TOP + ROW * len(comparison.rows)
-    name = metric_name(comparison.metric)
+    name = METRICS[comparison.metric].title
     body = [drawing.below(axis, TOP, bottom, f"test {name}")]
     if base.mean is not None:
         body.append(drawing.line(axis(base.mean), TOP, axis(base.mean), bottom, "dash"))
@@ -162,7 +162,7 @@ def draw_groups(study: Study) -> Plot | None:
         return None
     axis = Axis.around([v for own in found.values() for v in own[:2]], NAMES + 10, WIDTH - 12)
     bottom = TOP + ROW * len(found)
-    name = metric_name(study.comparison.metric)
+    name = METRICS[study.comparison.metric].title
     body = [drawing.below(axis, TOP, bottom, f"test {name}")]
     for place, (method, (mean, worst, _)) in enumerate(found.items()):
         y = TOP + ROW * (place + 0.5)
@@ -192,11 +192,8 @@ def worst_groups(study: Study) -> dict[str, tuple[float, float, str]]:
     found = {}
     for row in study.comparison.rows:
         try:
-            worst = [
-                Scores.from_dict(run.result["scores"]["test"]).worst(metric)
-                for run in study.chosen[row.name]
-            ]
-        except ArgumentError:
+            worst = [own.scores["test"].worst(metric) for own in study.chosen[row.name]]
+        except (ArgumentError, KeyError):  # no groups, or a run that failed
             continue
         if row.mean is not None:
             name = Counter(name for name, _ in worst).most_common(1)[0][0]

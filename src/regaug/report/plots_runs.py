@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from regaug.formatting import number
 from regaug.metrics import METRICS
 from regaug.report import drawing
 from regaug.report.drawing import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, Axis, Plot
-from regaug.report.words import metric_name, number
-from regaug.runs.store import StoredRun
+from regaug.runs.record import Curve, RunRecord
 from regaug.studies.study import Study
 
 MOST_DOTS = 600
@@ -29,7 +29,7 @@ def draw_learning(study: Study) -> list[Plot]:
     """Draw the learning curves of plain training and of the best augmentation, on one scale."""
     curves = {}
     for key, name in _pair(study).items():
-        runs = [run for run in study.chosen[name] if run.result.get("history", {}).get("test")]
+        runs = [run for run in study.chosen[name] if run.curves.get("test")]
         if runs:
             curves[key] = (name, runs, _median_history(runs))
     kept = [
@@ -49,18 +49,18 @@ def _learning_curve(
     study: Study,
     key: str,
     name: str,
-    runs: Sequence[StoredRun],
+    runs: Sequence[RunRecord],
     history: Mapping[str, Sequence[float]],
     y_axis: Axis,
 ) -> Plot:
     epochs = len(history["test"])
     x_axis = Axis(0.5 if epochs == 1 else 1.0, max(float(epochs), 1.5), LEFT, RIGHT - 30)
-    metric = metric_name(study.comparison.metric)
+    metric = METRICS[study.comparison.metric].title
     train, test = (
         [(x_axis(i + 1.0), _place(y_axis, v)) for i, v in enumerate(history[part])]
         for part in ("train", "test")
     )
-    best = max(1, round(float(np.median([run.result["best_epoch"] for run in runs]))))
+    best = max(1, round(float(np.median([run.best_epoch for run in runs]))))
     at = min(best, epochs) - 1
     body = [
         drawing.frame(x_axis, y_axis, "epoch", metric),
@@ -101,14 +101,15 @@ def _labels_at_end(train: drawing.Point, test: drawing.Point) -> list[str]:
     ]
 
 
-def _median_history(runs: Sequence[StoredRun]) -> dict[str, list[float]]:
+def _median_history(runs: Sequence[RunRecord]) -> dict[str, list[float]]:
     """Return median errors by epoch, as long as half of the runs go on."""
-    epochs = math.ceil(np.median([len(run.result["history"]["test"]) for run in runs]))
-    medians = {}
-    for part in ("train", "test"):
+    epochs = math.ceil(np.median([len(run.curves["test"]) for run in runs]))
+    medians: dict[str, list[float]] = {}
+    parts: tuple[Curve, ...] = ("train", "test")
+    for part in parts:
         table = np.full((len(runs), epochs), np.nan)
         for own, run in zip(table, runs, strict=True):
-            values = np.array(run.result["history"][part], dtype=np.float64)[:epochs]
+            values = np.array(run.curves[part], dtype=np.float64)[:epochs]
             own[: len(values)] = values
             own[len(values) :] = values[-1]
         medians[part] = [
@@ -149,7 +150,7 @@ def _scatter(study: Study, key: str, name: str, points: Points, x_axis: Axis, y_
         drawing.line(x_axis.start, y_axis.start, x_axis.end, y_axis.end, "dash"),
         drawing.cloud([(x_axis(x), y_axis(y)) for x, y in points]),
     ]
-    targets = study.configuration["data"].get("targets", 1)
+    targets = study.config.targets
     first = f" The first of {targets} targets." if targets > 1 else ""
     true, predicted = points.T
     varies = min(np.ptp(true), np.ptp(predicted)) > 0
@@ -163,15 +164,13 @@ def _scatter(study: Study, key: str, name: str, points: Points, x_axis: Axis, y_
     )
 
 
-def _sample(runs: Sequence[StoredRun]) -> Points:
-    """Return true and predicted values ``(n, 2)`` of the first target, thinned."""
+def _sample(runs: Sequence[RunRecord]) -> Points:
+    """Return true and predicted values ``(n, 2)`` of the first target, of some rows."""
     points = np.array(
         [
             (true[0], predicted[0])
             for run in runs
-            for true, predicted in zip(
-                run.result["sample"]["true"], run.result["sample"]["predicted"], strict=True
-            )
+            for true, predicted in zip(run.sample.true, run.sample.predicted, strict=True)
         ],
         dtype=np.float64,
     ).reshape(-1, 2)

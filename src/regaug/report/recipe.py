@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from regaug.data import NAMES
-from regaug.studies.facts import Facts
 from regaug.studies.study import Study
 from regaug.training.settings import Settings
 
@@ -14,22 +13,22 @@ from regaug.training.settings import Settings
 DATA, TARGET = "DATA.csv", "TARGET"
 
 
-def python_recipe(study: Study, method: str, facts: Facts | None) -> str:
+def python_recipe(study: Study, method: str) -> str:
     """Return a script that trains one net with a method's chosen settings."""
-    run = study.settings[method]
-    log = ", log=True" if run.get("log") else ""
+    run = study.best[method]
+    log = ", log=True" if run.log else ""
     metric = study.comparison.metric
-    hidden = tuple(study.configuration["hidden"])
+    hidden = study.config.hidden
     return f"""\
 import regaug
 from regaug.data import standardize
 from regaug.models import MLP
 from regaug.training import Settings, fit
 
-data = {_open(study, facts)}
+data = {_open(study)}
 split = standardize(data.split(seed=0){log})
 settings = Settings(
-{_settings(run["settings"])}
+{_settings(run.settings or Settings())}
 )
 net = MLP(split.train.x.shape[1], split.train.y.shape[1], hidden={hidden!r})
 result = fit(net, split, {_value(method)}, settings)
@@ -37,9 +36,9 @@ print(result.scores["test"].{metric})
 """
 
 
-def command_recipe(study: Study, method: str, facts: Facts | None) -> str:
+def command_recipe(study: Study, method: str) -> str:
     """Return the command that trains an ensemble with a method and keeps it."""
-    given = _given(study, facts)
+    given = _given(study)
     words = ["regaug", "fit", given["source"]]
     for option in ("target", "group", "time", "drop"):
         values = given.get(option, [])
@@ -49,8 +48,8 @@ def command_recipe(study: Study, method: str, facts: Facts | None) -> str:
     return shlex.join(words)
 
 
-def _open(study: Study, facts: Facts | None) -> str:
-    given = _given(study, facts)
+def _open(study: Study) -> str:
+    given = _given(study)
     source = given["source"]
     if "target" not in given:
         return f"regaug.data.load({_value(source)})"
@@ -61,26 +60,26 @@ def _open(study: Study, facts: Facts | None) -> str:
     return f"regaug.data.read_table({_value(source)}, {listed})"
 
 
-def _given(study: Study, facts: Facts | None) -> Mapping[str, Any]:
+def _given(study: Study) -> Mapping[str, Any]:
     """Return how the data are named, with placeholders for what is not known."""
-    if facts is not None and facts.given.get("source"):
-        return facts.given
-    name = study.configuration["data"]["name"]
+    if study.facts is not None and study.facts.given.get("source"):
+        return study.facts.given
+    name = study.config.problem
     return {"source": name} if name in NAMES else {"source": DATA, "target": [TARGET]}
 
 
-def _settings(values: Mapping[str, Any]) -> str:
+def _settings(settings: Settings) -> str:
     """Write out the settings that differ from the defaults; each run's seed is its own."""
-    plain = Settings().to_dict()
+    plain, values = Settings().to_dict(), settings.to_dict()
     lines = [
         f"    {name}={_value(value)},"
         for name, value in values.items()
-        if name in plain and name != "seed" and value != plain[name]
+        if name != "seed" and value != plain[name]
     ]
     return "\n".join(lines)
 
 
-def _value(value: Any) -> str:
+def _value(value: object) -> str:
     """Write a value as Python, drawn numbers with six digits."""
     if isinstance(value, Mapping):
         items = "".join(f"        {_value(name)}: {_value(own)},\n" for name, own in value.items())

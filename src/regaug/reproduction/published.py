@@ -1,4 +1,4 @@
-"""What the FOMA paper prints: its eleven tables, its settings, and what its text says.
+"""What the FOMA paper prints: its eleven tables and its settings.
 
 The figures are those of ``published.toml``, by the paper's own table numbers. Data sets, methods
 and metrics have the names they have everywhere in this library. Main text (tables 3 and 4) and
@@ -22,7 +22,6 @@ Source = Literal["own", "re-run", "quoted"]
 # themselves with what they re-ran, not with what they quote.
 _TABLES = (10, 11, 3, 4, 6, 7, 1, 2, 5)
 _SOURCES = ("own", "re-run", "quoted")
-_APPENDIX = {3: 10, 4: 11}
 _SETTINGS = {"foma": 8, "foma-rho": 9}
 _PLACES = {"input": "input", "latent": "layer", "both": "both"}
 _SCALES = {"small": "trailing", "large": "leading"}
@@ -214,36 +213,6 @@ def settings(data: str, method: str) -> dict[str, Any]:
     }
 
 
-def facts(data: str) -> dict[str, Any]:
-    """Return what the text says about the training on a data set, and where it says it.
-
-    Example:
-        >>> facts("crimes")["split"]
-        '1390 / 231 / 373 rows of 31 / 6 / 9 states (appendix C)'
-    """
-    return {**_file()["general"], **lookup("data set of the paper", data, _file()["facts"])}
-
-
-def differences() -> tuple[tuple[Cell, Cell], ...]:
-    """Return the cells whose means differ between main text and appendix, the main one first.
-
-    A difference of one step of the last digit does not count: the paper rounds in one table what
-    it cuts off in another.
-
-    Example:
-        >>> main, appendix = differences()[0]
-        >>> main.data, main.method, main.printed, appendix.printed
-        ('no2', 'manifold-mixup', '13.382', '13.357 ± 0.214')
-    """
-    appendix = {_key(found): found for found in _cells() if found.table in _APPENDIX.values()}
-    pairs = ((found, appendix[_key(found)]) for found in _cells() if found.table in _APPENDIX)
-    return tuple(
-        (main, other)
-        for main, other in pairs
-        if abs(main.mean - other.mean) > 1.001 * max(main.unit, other.unit)
-    )
-
-
 @cache
 def _file() -> dict[str, Any]:
     return tomllib.loads(files(__package__).joinpath("published.toml").read_text("utf-8"))
@@ -291,10 +260,6 @@ def _cell(number: int, row: Row, column: str, printed: str, corrected: str, note
         note=note,
         options=row.options,
     )
-
-
-def _key(found: Cell) -> tuple[str, ...]:
-    return found.data, found.method, found.metric, found.domain, found.source
 
 
 def _preference(found: Cell) -> tuple[int, int]:

@@ -9,7 +9,7 @@ from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
-from torch import Tensor, nn
+from torch import nn
 
 from regaug import _random, models
 from regaug._registry import lookup
@@ -19,7 +19,6 @@ from regaug.data.base import Data, Part, Rules, Split
 from regaug.data.datasets.files import locate
 from regaug.data.datasets.named import how, is_here
 from regaug.data.datasets.series import load_electricity
-from regaug.data.lazy import Subset
 from regaug.data.scaling import StandardizedSplit, standardize
 from regaug.data.splits import group_split, random_split
 from regaug.exceptions import DataNotFoundError
@@ -60,7 +59,7 @@ class Source:
             split = Split(split.train, split.validation, split.test, split.more)
         elif protocol == "tuned":
             split = standardize(split)
-        return split if self.rows is None else _thin(split, self.rows, seed)
+        return split if self.rows is None else _excerpt(split, self.rows, seed)
 
 
 def find(data: str) -> Source:
@@ -172,17 +171,12 @@ def _deal_groups(seed: int, *, groups: Any) -> Any:
     return group_split(groups, shares=(0.7, 0.1, 0.2), seed=seed)
 
 
-def _thin(split: Split, rows: int, seed: int) -> Split:
-    """Keep a random part of the samples: inputs that are read when they are asked for stay so."""
-    rng = _random.numpy_generator(seed, 0, 0, 8)
+def _excerpt(split: Split, rows: int, seed: int) -> Split:
+    """Keep so many training samples at most, drawn at random, and half as many of other parts."""
+    rng = _random.numpy_generator(_random.Stream.EXCERPT, seed)
 
     def some(part: Part, most: int) -> Part:
-        if len(part) <= most:
-            return part
-        chosen = np.sort(rng.permutation(len(part))[:most])
-        x = part.x[chosen] if isinstance(part.x, Tensor) else Subset(part.x, chosen)
-        groups = None if part.groups is None else part.groups[chosen]
-        return Part(x=x, y=part.y[chosen], rows=part.rows[chosen], groups=groups)
+        return part.take(np.sort(rng.permutation(len(part))[:most]))
 
     return replace(
         split,

@@ -8,8 +8,7 @@ from typing import Any
 
 import torch
 
-from regaug.data.base import Part, Split
-from regaug.data.lazy import Subset
+from regaug.data.base import Split
 from regaug.methods import BOTH, INPUT, LAYER
 from regaug.models import MLP
 from regaug.reproduction import published
@@ -95,10 +94,8 @@ def _settings(data: str, method: str, place: str | None, epochs: int) -> Setting
 
 def _small_validation(split: Split) -> Split:
     """Keep a few validation samples: what is timed is the training."""
-    part, few = split.validation, torch.arange(32).numpy()
-    x = part.x[few] if isinstance(part.x, torch.Tensor) else Subset(part.x, few)
-    small = Part(x=x, y=part.y[few], rows=part.rows[few])
-    return Split(split.train, small, small)
+    few = split.validation.take(slice(32))
+    return Split(split.train, few, few)
 
 
 def _summary(source: Source, store: Store) -> dict[str, Any]:

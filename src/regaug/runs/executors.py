@@ -14,19 +14,20 @@ from typing import TypeVar
 import torch
 
 from regaug.exceptions import RegaugError
-from regaug.runs.worker import Outcome, Task, Works
+from regaug.runs.record import RunRecord
+from regaug.runs.worker import Task, Worker
 
 T = TypeVar("T")  # a task that has been started
-_worker: Works | None = None  # of this process
+_worker: Worker | None = None  # of this process
 
 
 def run_here(
-    worker: Works,
+    worker: Worker,
     tasks: Sequence[Task],
     *,
     is_done: Callable[[Task], bool],
     is_over: Callable[[], bool],
-) -> Iterator[Outcome]:
+) -> Iterator[list[RunRecord]]:
     """Do tasks one after another in this process, with one thread; see :func:`run_in_processes`."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -41,13 +42,13 @@ def run_here(
 
 
 def run_in_processes(
-    worker: Works,
+    worker: Worker,
     tasks: Sequence[Task],
     *,
     jobs: int,
     is_done: Callable[[Task], bool],
     is_over: Callable[[], bool],
-) -> Iterator[Outcome]:
+) -> Iterator[list[RunRecord]]:
     """Do tasks in worker processes; give what each has made as soon as it is there.
 
     Every worker uses one thread, whatever ``jobs`` is, so that results do not depend on it.
@@ -62,7 +63,7 @@ def run_in_processes(
     # Not forked: a fork of a process whose torch has threads can hang.
     with ProcessPoolExecutor(jobs, get_context("spawn"), _start, (worker,)) as pool:
 
-        def start(task: Task) -> Future[Outcome]:
+        def start(task: Task) -> Future[list[RunRecord]]:
             with _ignoring_interrupts():
                 return pool.submit(_do, task)
 
@@ -138,7 +139,7 @@ def _ignoring_interrupts() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _start(worker: Works) -> None:
+def _start(worker: Worker) -> None:
     global _worker
     _worker = worker
     torch.set_num_threads(1)
@@ -154,7 +155,7 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _do(task: Task) -> Outcome:
+def _do(task: Task) -> list[RunRecord]:
     if _worker is None:
         raise RegaugError("A worker process has not been started by run_in_processes.")
     return _worker.do(task)

@@ -15,7 +15,8 @@ import torch
 
 from regaug.exceptions import MissingExtraError, RegaugError
 from regaug.runs.executors import keep_busy
-from regaug.runs.worker import Outcome, Task, Works
+from regaug.runs.record import RunRecord
+from regaug.runs.worker import Task, Worker
 
 # How often a task starts again whose process was killed: it may be the task that kills it.
 _RETRIES = 3
@@ -51,13 +52,13 @@ def running_ray(*, jobs: int, address: str | None = None) -> Iterator[None]:
 
 
 def run_on_ray(
-    worker: Works,
+    worker: Worker,
     tasks: Sequence[Task],
     *,
     jobs: int,
     is_done: Callable[[Task], bool],
     is_over: Callable[[], bool],
-) -> Iterator[Outcome]:
+) -> Iterator[list[RunRecord]]:
     """Do tasks on Ray, inside of :func:`running_ray`; see ``executors.run_in_processes``.
 
     A task has one CPU and one thread, wherever it runs. If its process is killed it starts again.
@@ -92,7 +93,7 @@ def run_on_ray(
                 ray.cancel(reference, force=True)
 
 
-def _get(ray: Any, reference: Any) -> Outcome:
+def _get(ray: Any, reference: Any) -> list[RunRecord]:
     try:
         return list(ray.get(reference))
     except ray.exceptions.RayTaskError as error:
@@ -104,19 +105,19 @@ def _get(ray: Any, reference: Any) -> Outcome:
         ) from error
 
 
-def _do(places: list[Any], task: Task) -> Outcome:
+def _do(places: list[Any], task: Task) -> list[RunRecord]:
     # In a list, because Ray would fetch a bare argument again for every task.
     return _fetch(places[0]).do(task)
 
 
 @lru_cache(maxsize=1)
-def _fetch(place: Any) -> Works:
+def _fetch(place: Any) -> Worker:
     """Return the worker of this process."""
     torch.set_num_threads(1)
     with warnings.catch_warnings():
         # The rows are in memory that processes share and may only read, which is all they do.
         warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
-        worker: Works = _ray().get(place)
+        worker: Worker = _ray().get(place)
     return worker
 
 

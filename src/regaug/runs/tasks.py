@@ -1,55 +1,126 @@
-"""Do the tasks of a study: by whom, until when, and what becomes of the results."""
+"""Do runs: which of them together, by whom, until when, and what becomes of the records."""
 
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from types import FrameType
+from typing import Literal
 
 from regaug._checks import check_choice, check_integer, check_range
 from regaug.exceptions import ArgumentError
+from regaug.problems import Problem
 from regaug.runs.executors import run_here, run_in_processes
+from regaug.runs.record import RunRecord
+from regaug.runs.run import Run
 from regaug.runs.store import Store
-from regaug.runs.worker import Outcome, Task, Works
+from regaug.runs.worker import Task, Worker
+from regaug.training.stacked import MOST_RUNS
 
 Executor = Literal["process", "ray"]
+Report = Callable[[Sequence[RunRecord]], None]
+
+# What a baseline takes, and what begins with every command, in seconds.
+_BASELINE, _START = 0.3, 2.0
 
 
-def run_tasks(
-    worker: Works,
-    rounds: Iterable[Sequence[Task]],
+@dataclass(frozen=True)
+class Workforce:
+    """Who does runs, and for how long.
+
+    Attributes:
+        jobs: Worker processes; 1 works in this one. Results do not depend on it.
+        executor: ``"process"``, or ``"ray"`` for workers on Ray, which is an extra. Results do not
+            depend on it either.
+        ray_address: Where a Ray cluster listens; None starts Ray on this machine.
+        max_minutes: Start nothing new after so many minutes.
+    """
+
+    jobs: int = 1
+    executor: Executor = "process"
+    ray_address: str | None = None
+    max_minutes: float | None = None
+
+    def __post_init__(self) -> None:
+        check_integer("jobs", self.jobs, 1)
+        check_choice("executor", self.executor, ("process", "ray"))
+        if self.ray_address is not None and self.executor != "ray":
+            raise ArgumentError(f'`ray_address` needs executor="ray", got {self.executor!r}.')
+        if self.max_minutes is not None:
+            check_range("max_minutes", self.max_minutes, 0.0, open_low=True)
+
+
+def make_tasks(runs: Iterable[Run], problems: Mapping[str, Problem]) -> list[Task]:
+    """Put runs that can share a stack together; every other one is a task of its own.
+
+    What a task contains depends on the runs alone, so that a result does not depend on how many
+    workers there are. Tasks are in the order of their first runs.
+    """
+    groups: dict[tuple[object, ...], list[Run]] = {}
+    for run in runs:
+        form: tuple[object, ...] = (run.key,)
+        if run.settings is None:
+            form = (run.problem, run.method)
+        elif problems[run.problem].is_stacked and run.can_stack:
+            own = run.settings
+            form = (run.problem, run.method, own.batch_size, repr(own.method.get("place")))
+        groups.setdefault(form, []).append(run)
+    return [
+        tuple(members[start : start + MOST_RUNS])
+        for members in groups.values()
+        for start in range(0, len(members), MOST_RUNS)
+    ]
+
+
+def estimate_seconds(runs: Iterable[Run], problems: Mapping[str, Problem]) -> float:
+    """Return about how long some runs take one worker; right within a factor of two or so."""
+    rows: dict[str, int] = {}
+    total = _START
+    for run in runs:
+        if run.settings is None:
+            total += _BASELINE
+            continue
+        problem = problems[run.problem]
+        if run.problem not in rows:
+            rows[run.problem] = len(problem.splits[0].train)
+        n, epochs = rows[run.problem], run.settings.epochs
+        if run.settings.patience is not None:  # most stop early
+            epochs = min(epochs, max(10, epochs // 4))
+        steps = max(1, n // run.settings.batch_size)
+        total += epochs * (steps * problem.cost.step + n * problem.cost.sample)
+    return total
+
+
+def do_runs(
+    worker: Worker,
+    rounds: Iterable[Sequence[Run]],
     store: Store,
     *,
     total: int,
-    jobs: int,
-    executor: Executor = "process",
-    ray_address: str | None = None,
-    max_minutes: float | None = None,
-    watch: Callable[[Outcome], None] | None = None,
+    workforce: Workforce,
+    report: Report | None = None,
 ) -> bool:
-    """Do the tasks whose runs a store does not have yet, and put the runs there.
+    """Do the runs that a store does not have yet, and put their records there.
 
     The first Ctrl-C finishes what is running and starts nothing new; the second interrupts.
 
     Args:
         worker: Does a task.
-        rounds: Tasks; a round is asked for when the one before is finished.
+        rounds: Runs; a round is asked for when the one before is finished.
         store: Keeps every finished run.
         total: Number of runs in all rounds.
-        jobs: Worker processes; 1 works in this one.
-        executor: ``"process"`` or ``"ray"``.
-        ray_address: Where a Ray cluster listens; None starts Ray on this machine.
-        max_minutes: Start nothing new after so many minutes.
-        watch: Called with what every finished task has made.
+        workforce: Who does them, and for how long.
+        report: Called with the records of every finished task.
 
     Returns:
         Whether all are done; False if the time was up or Ctrl-C was pressed.
     """
-    check_work(jobs, executor, ray_address, max_minutes)
-    end = None if max_minutes is None else time.monotonic() + 60 * max_minutes
-    with _stoppable() as stopped, _workers(executor, jobs, ray_address) as execute:
+    minutes = workforce.max_minutes
+    end = None if minutes is None else time.monotonic() + 60 * minutes
+    with _stoppable() as stopped, _workers(workforce) as execute:
 
         def is_over() -> bool:
             return stopped.is_set() or (end is not None and time.monotonic() > end)
@@ -57,41 +128,29 @@ def run_tasks(
         def is_done(task: Task) -> bool:
             return {run.key for run in task} <= store.done()
 
-        for tasks in rounds:
-            for outcome in execute(worker, tasks, is_done=is_done, is_over=is_over):
+        for runs in rounds:
+            tasks = make_tasks(runs, worker.problems)
+            for records in execute(worker, tasks, is_done=is_done, is_over=is_over):
                 # Of a task that a kill cut short, or that others do too, some may be there.
                 known = store.done()
-                for key, run, result in outcome:
-                    if key not in known:
-                        store.add(key, run, result)
-                if watch is not None:
-                    watch(outcome)
+                for record in records:
+                    if record.run.key not in known:
+                        store.add(record)
+                if report is not None:
+                    report(records)
             if is_over():  # perhaps in the middle of a round
                 return len(store.done()) >= total
     return True
 
 
-def check_work(
-    jobs: int, executor: Executor, ray_address: str | None, max_minutes: float | None
-) -> None:
-    """Refuse what :func:`run_tasks` would, before anything is done."""
-    check_integer("jobs", jobs, 1)
-    check_choice("executor", executor, ("process", "ray"))
-    if ray_address is not None and executor != "ray":
-        raise ArgumentError(f'`ray_address` needs executor="ray", got {executor!r}.')
-    if max_minutes is not None:
-        check_range("max_minutes", max_minutes, 0.0, open_low=True)
-
-
 @contextmanager
-def _workers(
-    executor: Executor, jobs: int, ray_address: str | None
-) -> Iterator[Callable[..., Iterator[Outcome]]]:
+def _workers(workforce: Workforce) -> Iterator[Callable[..., Iterator[list[RunRecord]]]]:
     """Give the function that does tasks, and keep alive for a while what it needs."""
-    if executor == "ray":
+    jobs = workforce.jobs
+    if workforce.executor == "ray":
         from regaug.runs.ray_executor import run_on_ray, running_ray
 
-        with running_ray(jobs=jobs, address=ray_address):
+        with running_ray(jobs=jobs, address=workforce.ray_address):
             yield partial(run_on_ray, jobs=jobs)
     else:
         yield run_here if jobs == 1 else partial(run_in_processes, jobs=jobs)
@@ -106,7 +165,7 @@ def _stoppable() -> Iterator[threading.Event]:
         return
     before = signal.getsignal(signal.SIGINT)
 
-    def stop(number: int, frame: Any) -> None:
+    def stop(number: int, frame: FrameType | None) -> None:
         if stopped.is_set():
             raise KeyboardInterrupt
         stopped.set()

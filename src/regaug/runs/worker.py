@@ -1,226 +1,88 @@
-"""The pieces of work that a study consists of, and how one is done in a worker process."""
+"""Who does runs: a copy is sent to every process."""
 
-import zlib
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
-import numpy as np
-import torch
-from numpy.typing import NDArray
-
-from regaug import _random
-from regaug.data.base import Part, Split
-from regaug.data.scaling import StandardizedSplit, standardize
-from regaug.studies.search import Trial
-from regaug.runs.store import run_key
-from regaug.training import RunResult, fit_many
+from regaug.data.base import Split
+from regaug.exceptions import DivergedError
+from regaug.problems import Problem
+from regaug.runs.record import RunRecord
+from regaug.runs.run import Run
+from regaug.training import RunResult, Settings, fit, fit_many
 from regaug.training.baselines import fit_baseline
-from regaug.training.settings import Metric
-from regaug.training.stacked import MOST_RUNS
+from regaug.training.settings import Recorded
 
-# Test rows whose predictions are kept of every run, for the report.
-_SHOWN_ROWS = 200
-
-
-@dataclass(frozen=True)
-class PlannedRun:
-    """One run of a study: a trial on a split, or a baseline (without a trial).
-
-    Attributes:
-        name: The method, or the baseline.
-        split: Number of the split.
-        seed: Seed of the run.
-        trial: The trial; None for a baseline.
-        metric: The error that counts.
-    """
-
-    name: str
-    split: int
-    seed: int
-    trial: Trial | None
-    metric: Metric
-
-    def describe(self) -> dict[str, Any]:
-        """Return all that makes this run, as plain values."""
-        described: dict[str, Any] = {"method": self.name, "split": self.split, "seed": self.seed}
-        if self.trial is not None:
-            settings = replace(self.trial.settings, seed=self.seed).to_dict()
-            described |= {"trial": self.trial.number, "log": self.trial.log, "settings": settings}
-        return described
-
-    @property
-    def key(self) -> str:
-        """What the store knows this run by."""
-        return run_key(self.describe())
-
-
-Task = tuple[Any, ...]  # what a worker does in one go: runs, each with its key
-# What it makes of one: key, description and result of every run.
-Outcome = list[tuple[str, dict[str, Any], dict[str, Any]]]
-
-
-class Works(Protocol):
-    """Who does tasks; a copy is sent to every process."""
-
-    def do(self, task: Any) -> Outcome:
-        """Return key, description and result of every run of a task."""
-
-
-def plan_runs(
-    trials: Mapping[str, Sequence[Trial]],
-    baselines: Sequence[str],
-    *,
-    splits: int,
-    seed: int,
-    metric: Metric,
-) -> list[PlannedRun]:
-    """Return all runs of a study."""
-    planned = [
-        PlannedRun(method, split, _run_seed(seed, method, split, trial.number), trial, metric)
-        for method, own in trials.items()
-        for trial in own
-        for split in range(splits)
-    ]
-    rows = [
-        PlannedRun(name, split, seed, None, metric) for name in baselines for split in range(splits)
-    ]
-    return planned + rows
-
-
-def make_tasks(runs: Iterable[PlannedRun]) -> list[Task]:
-    """Put runs that can share a stack together; early trials of all methods come first.
-
-    What a task contains depends on the plan alone, so that a result does not depend on how many
-    workers there are.
-    """
-    groups: dict[tuple[Any, ...], list[PlannedRun]] = {}
-    for run in runs:
-        form: tuple[Any, ...] = (run.name,)
-        if run.trial is not None:
-            own = run.trial.settings
-            form = (run.name, own.batch_size, repr(own.method.get("place")))
-        groups.setdefault(form, []).append(run)
-    tasks = [
-        tuple(members[start : start + MOST_RUNS])
-        for members in groups.values()
-        for start in range(0, len(members), MOST_RUNS)
-    ]
-    return sorted(tasks, key=lambda task: task[0].trial.number if task[0].trial else -1)
+# What a worker does in one go: runs that share a problem and a method.
+Task = tuple[Run, ...]
 
 
 class Worker:
-    """Does tasks on the splits of a study.
+    """Does the runs of some problems.
 
     Args:
-        splits: The splits, in the target's own units.
-        hidden: Widths of the net's hidden layers.
+        problems: The problems, in any order.
+        details: Whether records keep what a report shows beside the scores: learning curves and
+            some of the predictions.
     """
 
-    def __init__(self, splits: Sequence[Split], hidden: Sequence[int]) -> None:
-        self.hidden = tuple(hidden)
-        self._splits = splits
-        self._scaled: dict[tuple[int, bool], StandardizedSplit] = {}
+    def __init__(self, problems: Sequence[Problem], *, details: bool = False) -> None:
+        self.problems: Mapping[str, Problem] = {problem.name: problem for problem in problems}
+        self.details = details
+        self._recorded: tuple[Recorded, ...] = ("train", "validation", "test") if details else ()
+        self._prepare = lru_cache(maxsize=32)(self._prepare_split)
 
-    def do(self, task: Task) -> Outcome:
-        """Return key, description and result of every run of a task."""
-        if task[0].trial is None:
-            results = [
-                fit_baseline(run.name, self._splits[run.split], seed=run.seed, metric=run.metric)
+    def do(self, task: Task) -> list[RunRecord]:
+        """Return what came out of every run of a task."""
+        problem = self.problems[task[0].problem]
+        if task[0].is_baseline:
+            return [
+                self._record(
+                    run,
+                    fit_baseline(
+                        run.method, problem.splits[run.split], seed=run.seed, metric=problem.metric
+                    ),
+                )
                 for run in task
             ]
-        else:
-            trials = [run.trial for run in task if run.trial is not None]
+        if problem.is_stacked and task[0].can_stack:
             results = fit_many(
-                [
-                    self._scale(run.split, trial.log)
-                    for run, trial in zip(task, trials, strict=True)
-                ],
-                task[0].name,
-                [replace(t.settings, seed=run.seed) for run, t in zip(task, trials, strict=True)],
-                hidden=self.hidden,
+                [self._prepare(run.problem, run.split, run.log) for run in task],
+                task[0].method,
+                [run.settings or Settings() for run in task],
+                hidden=problem.hidden,
+                record=self._recorded,
             )
-        return [
-            (run.key, run.describe(), _summarize(result, self._splits[run.split]))
-            for run, result in zip(task, results, strict=True)
-        ]
+            return [self._record(*pair) for pair in zip(task, results, strict=True)]
+        return [self._fit(run) for run in task]
 
-    def _scale(self, number: int, log: bool) -> StandardizedSplit:
-        if (number, log) not in self._scaled:
-            self._scaled[number, log] = standardize(self._splits[number], log=log)
-        return self._scaled[number, log]
+    def _fit(self, run: Run) -> RunRecord:
+        """Train one net by itself."""
+        problem = self.problems[run.problem]
+        split = self._prepare(run.problem, run.split, run.log)
+        settings = run.settings or Settings()
+        try:
+            result = fit(
+                problem.make_net(split, run.seed),
+                split,
+                run.method,
+                settings,
+                device="cpu",
+                record=self._recorded,
+            )
+        except DivergedError:  # no reason to end all the others
+            return RunRecord.diverged(run, problem.splits[run.split])
+        return self._record(run, result)
 
-    def __getstate__(self) -> dict[str, Any]:
-        # Tensors would travel between processes through shared files; arrays travel as they are.
-        return {"hidden": self.hidden, "splits": [_pack(split) for split in self._splits]}
+    def _record(self, run: Run, result: RunResult) -> RunRecord:
+        split = self.problems[run.problem].splits[run.split]
+        return RunRecord.of(run, result, split, details=self.details)
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.hidden, self._scaled = state["hidden"], {}
-        self._splits = [_unpack(split) for split in state["splits"]]
+    def _prepare_split(self, problem: str, number: int, log: bool) -> Split:
+        return self.problems[problem].split(number, log=log)
 
-
-def thin(split: Split, most: int, *, seed: int) -> Split:
-    """Return a split with at most so many rows, each part in its proportion."""
-    parts = (split.train, split.validation, split.test)
-    total = sum(len(part) for part in parts)
-    if total <= most:
-        return split
-    rng = _random.numpy_generator(seed, total)
-    train, validation, test = (
-        _select(part, np.sort(rng.permutation(len(part))[: max(1, len(part) * most // total)]))
-        for part in parts
-    )
-    return Split(train, validation, test)
-
-
-def _select(part: Part, rows: NDArray[np.int64]) -> Part:
-    groups = None if part.groups is None else part.groups[rows]
-    return Part(x=part.x[rows], y=part.y[rows], rows=part.rows[rows], groups=groups)
+    def __reduce__(self) -> tuple[object, ...]:
+        return _make_worker, (tuple(self.problems.values()), self.details)
 
 
-def _run_seed(seed: int, method: str, split: int, trial: int) -> int:
-    return _random.derive(seed, zlib.crc32(method.encode()), split, trial)
-
-
-def _summarize(result: RunResult, split: Split) -> dict[str, Any]:
-    """Return what a store keeps of a result: no weights, and a few of the predictions."""
-    kept = result.to_dict()
-    history = kept.pop("history")
-    for known in ("method", "settings"):
-        kept.pop(known)
-    if history:
-        kept["history"] = {name: [_short(epoch[name]) for epoch in history] for name in history[0]}
-    rows = np.unique(np.linspace(0, len(split.test) - 1, _SHOWN_ROWS).astype(np.int64))
-    if not history:  # a baseline: the penalty or the number of trees it has chosen
-        kept["chosen"] = dict(result.settings.method)
-    kept["sample"] = {
-        "true": [[_short(v) for v in row] for row in split.test.y[rows].tolist()],
-        "predicted": [
-            [_short(v) for v in row] for row in result.predictions["test"][rows].tolist()
-        ],
-    }
-    return kept
-
-
-def _short(value: float | None) -> float | None:
-    return None if value is None or not np.isfinite(value) else float(f"{value:.5g}")
-
-
-def _pack(split: Split) -> list[dict[str, Any]]:
-    return [
-        {"x": np.asarray(part.x[:]), "y": part.y.numpy(), "rows": part.rows, "groups": part.groups}
-        for part in (split.train, split.validation, split.test)
-    ]
-
-
-def _unpack(parts: Iterable[dict[str, Any]]) -> Split:
-    train, validation, test = (
-        Part(
-            x=torch.from_numpy(part["x"]),
-            y=torch.from_numpy(part["y"]),
-            rows=part["rows"],
-            groups=part["groups"],
-        )
-        for part in parts
-    )
-    return Split(train, validation, test)
+def _make_worker(problems: Sequence[Problem], details: bool) -> Worker:
+    return Worker(problems, details=details)

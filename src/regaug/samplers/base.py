@@ -80,7 +80,7 @@ class BatchSampler(Sampler[list[int]]):
     def epoch_batches(self) -> list[Indices]:
         """Return the batches of this epoch as arrays, for whoever wants them all at once."""
         rank, world_size = self._place()
-        rng = _random.numpy_generator(self.seed, self.epoch)
+        rng = _random.numpy_generator(_random.Stream.BATCHES, self.seed, self.epoch)
         order = self._order(rng)
         # Whole batches first, in random order, so that every rank has a share of them all.
         starts = np.arange(0, len(order), self.batch_size)[: self._n_batches()]

@@ -82,7 +82,8 @@ class KernelPairSampler(RandomBatchSampler):
     def epoch_batches(self) -> list[Indices]:
         """Return the batches of this epoch: samples, then their partners."""
         # All partners of the epoch are drawn by every rank, so that the ranks agree on them.
-        partners = self._draw_partners(_random.numpy_generator(self.seed, self.epoch, 1))
+        rng = _random.numpy_generator(_random.Stream.PARTNERS, self.seed, self.epoch)
+        partners = self._draw_partners(rng)
         return [np.concatenate([batch, partners[batch]]) for batch in super().epoch_batches()]
 
     def _draw_partners(self, rng: np.random.Generator) -> Indices:

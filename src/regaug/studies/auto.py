@@ -1,16 +1,72 @@
-"""The model a user gets: an ensemble trained with the method that a short study recommends."""
+"""What ``auto`` means: what a short study recommends, for the command, Python and scikit-learn."""
 
-from collections.abc import Callable
+import math
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from regaug.data.base import Data
-from regaug.ensemble import Ensemble, calibration_rows, fit_ensemble, leave_out
-from regaug.ensemble.rows import check_table, read_targets
-from regaug.runs.worker import Outcome
-from regaug.studies.compare import compare
-from regaug.studies.study import Study
+from regaug.ensemble import (
+    Ensemble,
+    calibration_rows,
+    default_settings,
+    fit_as,
+    fit_ensemble,
+    leave_out,
+)
+from regaug.exceptions import ArgumentError
+from regaug.problems import Problem
+from regaug.runs.run import Run
+from regaug.runs.tasks import Workforce
+from regaug.studies.compare import Observer, run_plan
+from regaug.studies.config import REFERENCE
+from regaug.studies.plan import QUICK_SPLITS, make_plan
 from regaug.training.settings import Settings
 
 AUTO = "auto"
+FEWEST_ROWS = 50  # with fewer, differences between methods are noise
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a quick study recommends.
+
+    Attributes:
+        run: The run to train like.
+        errors: Mean test error of every method; empty if nothing was compared.
+    """
+
+    run: Run
+    errors: Mapping[str, float]
+
+
+def choose_run(
+    problem: Problem,
+    *,
+    settings: Mapping[str, Settings] | None = None,
+    seed: int = 0,
+    jobs: int = 1,
+    observer: Observer | None = None,
+) -> Choice:
+    """Find out what to train like: what a quick study recommends, plain training if nothing helps.
+
+    With fewer than 50 rows nothing is compared, and it is plain training.
+
+    Args:
+        problem: What is to be learned.
+        settings: The only settings that are tried of every method; drawn ones if None.
+        seed: Decides everything.
+        jobs: Worker processes.
+        observer: Told how far it has come.
+    """
+    plan = make_plan(problem, quick=True, seed=seed, settings=settings, baselines=False)
+    if plan.config.rows < FEWEST_ROWS:
+        return Choice(next(run for run in plan.runs if run.method == REFERENCE), {})
+    with tempfile.TemporaryDirectory() as folder:
+        study = run_plan(plan, Path(folder), Workforce(jobs), observer=observer)
+    errors = {row.name: math.inf if row.mean is None else row.mean for row in study.comparison.rows}
+    return Choice(study.best[study.verdict.recommended], errors)
 
 
 def fit(
@@ -18,9 +74,10 @@ def fit(
     *,
     method: str = AUTO,
     members: int = 8,
+    method_settings: Mapping[str, object] | None = None,
     seed: int = 0,
     jobs: int = 1,
-    watch: Callable[[Outcome], None] | None = None,
+    progress: Observer | None = None,
 ) -> Ensemble:
     """Fit a model to all rows of a table: a stacked ensemble that says how sure it is.
 
@@ -30,9 +87,11 @@ def fit(
             plain training if nothing differs from it. The study does not see the rows that the
             intervals are calibrated on.
         members: Nets in the ensemble.
+        method_settings: Settings of the method that differ from its defaults, such as
+            ``{"rho": 0.95}``; None with ``"auto"``.
         seed: Decides everything.
         jobs: Worker processes of the study.
-        watch: Called with what every finished piece of the study's work has made.
+        progress: A function that is told how far the study has come.
 
     Returns:
         The model; ``model.predict(frame, interval=0.9)`` gives mean, spread and interval.
@@ -43,24 +102,15 @@ def fit(
         >>> model.predict([[0.5]], interval=0.9).mean.shape
         torch.Size([1, 1])
     """
-    if method != AUTO:
-        return fit_ensemble(data, method=method, members=members, seed=seed)
-    known = leave_out(data, calibration_rows(data, seed=seed))
-    study = compare(known, quick=True, seed=seed, jobs=jobs, watch=watch)
-    return fit_recommended(data, study, members=members, seed=seed)
-
-
-def fit_recommended(data: Data, study: Study, *, members: int = 8, seed: int = 0) -> Ensemble:
-    """Fit an ensemble with the method and the settings that a study recommends."""
-    method = study.verdict.recommended
-    chosen = study.settings[method]
-    # The study has not seen the rows to calibrate on; their targets may have no logarithm.
-    is_positive = bool((read_targets(check_table(data)) > 0).all())
-    return fit_ensemble(
-        data,
-        method=method,
-        settings=Settings(**chosen["settings"]),
-        log=chosen["log"] and is_positive,
-        members=members,
-        seed=seed,
-    )
+    if method == AUTO:
+        if method_settings:
+            raise ArgumentError(
+                f'`method_settings` must be None with method="auto", got {method_settings!r}: each '
+                "method that is compared has settings of its own. Name a method."
+            )
+        known = leave_out(data, calibration_rows(data, seed=seed))
+        problem = Problem.from_table(known, splits=QUICK_SPLITS, seed=seed)
+        choice = choose_run(problem, seed=seed, jobs=jobs, observer=progress)
+        return fit_as(data, choice.run, members=members, seed=seed)
+    settings = replace(default_settings(len(data)), method=dict(method_settings or {}))
+    return fit_ensemble(data, method=method, settings=settings, members=members, seed=seed)

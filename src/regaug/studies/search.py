@@ -1,12 +1,13 @@
 """The settings that a study tries: drawn before anything runs, the same for every split."""
 
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from regaug import _random, methods
+from regaug._random import Stream
 from regaug.methods import Between, OneOf, Space
-from regaug.training.settings import Metric, Settings
+from regaug.training.settings import Settings
 
 # What is searched for every method, plain training included. Batch sizes are few, because runs of
 # one batch size share a stack.
@@ -37,14 +38,7 @@ class Trial:
 
 
 def draw_trials(
-    method: str,
-    trials: int,
-    *,
-    seed: int,
-    epochs: int,
-    patience: int,
-    metric: Metric = "rmse",
-    may_log: bool = False,
+    method: str, trials: int, *, seed: int, settings: Settings, may_log: bool = False
 ) -> list[Trial]:
     """Draw the trials of a method.
 
@@ -56,13 +50,11 @@ def draw_trials(
         method: Name of the method.
         trials: How many.
         seed: Seed of the study.
-        epochs: Epochs of a run, at most.
-        patience: Epochs without progress after which a run stops.
-        metric: The error that chooses the epoch.
+        settings: Settings of every trial, but for those that are searched.
         may_log: Whether every other trial fits the logarithm of the target.
 
     Example:
-        >>> first, second = draw_trials("foma-rho", 2, seed=0, epochs=100, patience=10)
+        >>> first, second = draw_trials("foma-rho", 2, seed=0, settings=Settings(epochs=100))
         >>> first.settings.learning_rate, first.settings.method["rho"]
         (0.001, 0.9)
     """
@@ -70,20 +62,15 @@ def draw_trials(
     own_stream = zlib.crc32(method.encode())
     drawn = []
     for number in range(trials):
-        common = _random.numpy_generator(seed, number)
-        settings: dict[str, Any] = {n: choice.draw(common) for n, choice in COMMON.items()}
+        common = _random.numpy_generator(Stream.RECIPES, seed, number)
+        recipe: dict[str, Any] = {n: choice.draw(common) for n, choice in COMMON.items()}
         if number == 0:
-            settings, own = FIRST, known.settings()
+            recipe, own = FIRST, known.settings()
         elif number <= len(known.starts):
             own = known.settings(**known.starts[number - 1])
         else:
-            own = known.draw_settings(_random.numpy_generator(seed, number, own_stream))
-        drawn.append(
-            Trial(
-                method,
-                number,
-                Settings(epochs=epochs, patience=patience, metric=metric, method=own, **settings),
-                log=may_log and number % 2 == 1,
-            )
-        )
+            rng = _random.numpy_generator(Stream.TRIALS, seed, number, own_stream)
+            own = known.draw_settings(rng)
+        trial = replace(settings, method=own, **recipe)
+        drawn.append(Trial(method, number, trial, log=may_log and number % 2 == 1))
     return drawn

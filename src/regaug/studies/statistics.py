@@ -15,7 +15,7 @@ the answer would change with other training rows: those of two splits are mostly
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from regaug._checks import check_range
 from regaug._registry import lookup
 from regaug.exceptions import ArgumentError
+from regaug.formatting import Unit
 from regaug.metrics import METRICS
 
 Values = NDArray[np.float64]
@@ -123,7 +124,7 @@ class Comparison:
 
     metric: str
     reference: str
-    unit: Literal["percent", "points"]
+    unit: Unit
     level: float
     n_splits: int
     test_share: float
@@ -227,7 +228,7 @@ def analyze(
     return Comparison(
         metric=metric,
         reference=reference,
-        unit="points" if METRICS[metric].higher_is_better else "percent",
+        unit=METRICS[metric].unit,
         level=level,
         n_splits=n_splits,
         test_share=test_share,
@@ -360,11 +361,11 @@ def _p_value(mean: float, error: float, n_splits: int) -> float:
 
 def _places(table: Sequence[Values], metric: str) -> list[tuple[float, float]]:
     """Return each row's mean rank and the share of splits it has won; who failed comes last."""
+    from scipy.stats import rankdata
+
     errors = METRICS[metric].sign * np.stack(table)
     errors[np.isnan(errors)] = math.inf
-    mine, others = errors[:, None], errors[None]
-    # The rank of a tie is the mean of the places it takes; a row is always level with itself.
-    ranks = (others < mine).sum(axis=1) + ((others == mine).sum(axis=1) + 1) / 2
+    ranks: Values = rankdata(errors, axis=0)
     is_best = (errors == errors.min(axis=0)) & np.isfinite(errors)
     won = is_best / np.maximum(is_best.sum(axis=0), 1)
     return [(float(r), float(w)) for r, w in zip(ranks.mean(axis=1), won.mean(axis=1), strict=True)]

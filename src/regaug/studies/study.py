@@ -1,101 +1,172 @@
-"""What a study has found, read from its store."""
+"""What a study has found."""
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Self
 
-import numpy as np
-
-from regaug.exceptions import StoreError
-from regaug.metrics import METRICS
-from regaug.runs.store import Store, StoredRun
+from regaug.data.base import Data
+from regaug.ensemble import Ensemble, fit_as
+from regaug.exceptions import ArgumentError
+from regaug.runs.record import RunRecord
+from regaug.runs.run import Run
+from regaug.runs.store import Store
+from regaug.studies.config import StudyConfig
+from regaug.studies.facts import Facts, read_facts
+from regaug.studies.leaderboard import leaderboard
+from regaug.studies.selection import select
 from regaug.studies.statistics import Comparison, analyze
 from regaug.studies.verdict import Verdict, make_verdict
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MODEL, REPORT = "model", "report.html"
+WriteReport = Callable[["Study", Path], Path]
+# Who makes a page of a study: :mod:`regaug.report` knows studies, and puts itself here.
+report_writers: list[WriteReport] = []
 
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """A comparison of methods on one data set.
+    """A comparison of methods on one problem; ``print(study)`` shows its table and its verdict.
 
     Attributes:
-        configuration: What was asked for.
-        chosen: For every method the run that each split has chosen, by its validation error.
+        config: What was asked for.
+        records: Everything that was finished.
+        chosen: For every method the record that each split has chosen, by its validation error.
+        best: For every method the run with the best settings over all splits: what to train with
+            next. (A split's test error is that of its own choice.)
         trials: How many settings of every method were compared.
-        settings: For every method the settings with the best validation error over all splits: what
-            to train with next. (A split's test error is that of its own choice.)
         comparison: The statistics of the chosen runs' test errors.
         verdict: What they mean, in words.
+        facts: What is known of the data; None if nothing is.
+        folder: Where it is kept; None if nowhere.
+        data: The table it is about, if it is at hand.
+        notes: What else a reader should know.
     """
 
-    configuration: Mapping[str, Any]
-    chosen: Mapping[str, Sequence[StoredRun]]
+    config: StudyConfig
+    records: Sequence[RunRecord] = field(repr=False)
+    chosen: Mapping[str, Sequence[RunRecord]] = field(repr=False)
+    best: Mapping[str, Run] = field(repr=False)
     trials: int
-    settings: Mapping[str, Mapping[str, Any]]
-    comparison: Comparison
+    comparison: Comparison = field(repr=False)
     verdict: Verdict
+    facts: Facts | None = field(default=None, repr=False)
+    folder: Path | None = None
+    data: Data | None = field(default=None, repr=False)
+    notes: Sequence[str] = ()
 
     @classmethod
     def open(cls, folder: str | Path) -> Self:
-        """Read a study from its store, as far as it has come."""
+        """Read a study from its folder, as far as it has come."""
         store = Store.open(folder)
-        return cls.read(store.configuration, list(store.results().values()))
+        config = StudyConfig.from_dict(store.configuration)
+        records = list(store.records().values())
+        return cls.read(config, records, facts=read_facts(folder), folder=Path(folder))
 
     @classmethod
-    def read(cls, configuration: Mapping[str, Any], runs: Sequence[StoredRun]) -> Self:
-        """Make the study of some finished runs.
-
-        Every method must be judged by the same number of settings on the same splits: a trial
-        counts if all methods have finished it on all splits.
-        """
-        from scipy.stats import rankdata
-
-        methods, splits = configuration["methods"], range(configuration["splits"])
-        metric = configuration["metric"]
-        found = {(run.run["method"], run.run.get("trial"), run.run["split"]): run for run in runs}
-        trials = [
-            trial
-            for trial in range(configuration["trials"])
-            if all((method, trial, split) in found for method in methods for split in splits)
-        ]
-        if not trials:
-            raise StoreError(
-                "The study has no setting yet that was tried with every method on every split. "
-                "Run the same command again to continue it."
-            )
-        sign = METRICS[metric].sign
-
-        def error(run: StoredRun) -> float:
-            value = run.result["scores"]["validation"][metric]
-            return math.inf if value is None else sign * float(value)
-
-        chosen: dict[str, list[StoredRun]] = {}
-        settings: dict[str, Mapping[str, Any]] = {}
-        for method in methods:
-            own = [[found[method, trial, split] for trial in trials] for split in splits]
-            chosen[method] = [min(on_split, key=error) for on_split in own]
-            # Ranks, because a split with large errors would decide alone otherwise.
-            ranks = np.array([rankdata([error(run) for run in on_split]) for on_split in own])
-            settings[method] = own[0][int(ranks.mean(axis=0).argmin())].run
-        baselines = [
-            name
-            for name in configuration["baselines"]
-            if all((name, None, split) in found for split in splits)
-        ]
-        chosen |= {name: [found[name, None, split] for split in splits] for name in baselines}
+    def read(
+        cls,
+        config: StudyConfig,
+        records: Sequence[RunRecord],
+        *,
+        facts: Facts | None = None,
+        folder: Path | None = None,
+        data: Data | None = None,
+    ) -> Self:
+        """Make the study of some finished runs."""
+        selection = select(config, records)
+        errors = {
+            name: [_test_error(record, config.metric) for record in own]
+            for name, own in selection.chosen.items()
+        }
         comparison = analyze(
-            {name: [_test_error(run, metric) for run in own] for name, own in chosen.items()},
-            metric=metric,
-            reference=configuration["reference"],
-            baselines=baselines,
-            test_share=configuration["test_share"],
-            independent=configuration["independent"],
+            errors,
+            metric=config.metric,
+            reference=config.reference,
+            baselines=[name for name in config.baselines if name in errors],
+            test_share=config.test_share,
+            independent=config.independent,
         )
-        verdict = make_verdict(comparison)
-        return cls(configuration, chosen, len(trials), settings, comparison, verdict)
+        return cls(
+            config=config,
+            records=records,
+            chosen=selection.chosen,
+            best=selection.best,
+            trials=selection.trials,
+            comparison=comparison,
+            verdict=make_verdict(comparison),
+            facts=facts,
+            folder=folder,
+            data=data,
+        )
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all settings that were asked for were compared."""
+        return self.trials == self.config.trials
+
+    def __str__(self) -> str:
+        return f"{leaderboard(self.comparison)}\n\n{self.verdict.text}"
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return the leaderboard as a pandas frame, a line for every method and baseline."""
+        import pandas as pd
+
+        return pd.DataFrame(self.comparison.to_dict()["rows"]).drop(columns="errors")
+
+    def runs_frame(self) -> "pd.DataFrame":
+        """Return a line for every finished run: what it was, and how good it came out."""
+        import pandas as pd
+
+        metric = self.config.metric
+        return pd.DataFrame(
+            {
+                "method": own.run.method,
+                "split": own.run.split,
+                "trial": own.run.trial,
+                "seed": own.run.seed,
+                **{f"{part}_{metric}": own.score(part, metric) for part in ("validation", "test")},
+                "is_chosen": any(own is one for one in self.chosen.get(own.run.method, ())),
+                "best_epoch": own.best_epoch,
+                "epochs": own.epochs,
+                "ending": own.ending,
+                "seconds": own.seconds,
+            }
+            for own in self.records
+        )
+
+    def report(self, path: str | Path) -> Path:
+        """Write a page about the study: one HTML file that needs no network.
+
+        Args:
+            path: The HTML file; its folder is made.
+        """
+        return report_writers[0](self, Path(path))
+
+    def model(self, *, members: int = 8, seed: int = 0) -> Ensemble:
+        """Return a model that is trained with what the study recommends.
+
+        One that lies in the study's folder is read; otherwise it is fitted, which needs the data.
+
+        Args:
+            members: Nets in an ensemble that is fitted.
+            seed: Decides everything about it.
+        """
+        if self.folder is not None and (self.folder / MODEL).is_dir():
+            return Ensemble.load(self.folder / MODEL)
+        if self.data is None:
+            raise ArgumentError(
+                "The study knows no table to fit a model to: it was read from a folder without a "
+                "model, or made from splits. Use regaug.fit(data)."
+            )
+        run = self.best[self.verdict.recommended]
+        return fit_as(self.data, run, members=members, seed=seed)
 
 
-def _test_error(run: StoredRun, metric: str) -> float:
-    value = run.result["scores"]["test"][metric]
-    return math.nan if value is None else float(value)
+def _test_error(record: RunRecord, metric: str) -> float:
+    value = record.score("test", metric)
+    return math.nan if value is None else value

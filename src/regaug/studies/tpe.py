@@ -3,51 +3,49 @@
 The tree-structured Parzen estimator (Bergstra et al., NeurIPS 2011), as Optuna has it.
 """
 
-import math
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from regaug import _random, methods
+from regaug._random import Stream
 from regaug.methods import Between, OneOf, Space
-from regaug.metrics import METRICS
-from regaug.runs.store import StoredRun
-from regaug.runs.worker import PlannedRun
+from regaug.runs.record import RunRecord
+from regaug.runs.run import Run
+from regaug.studies.config import StudyConfig
 from regaug.studies.search import COMMON, Trial
+from regaug.studies.selection import mean_ranks
 
 # Trials in a round. The first round is that of the random search: something to learn from.
 ROUND = 5
 
 
 def plan_rounds(
-    runs: Sequence[PlannedRun], results: Callable[[], Mapping[str, StoredRun]], *, seed: int
-) -> Iterator[list[PlannedRun]]:
+    runs: Sequence[Run], records: Callable[[], Mapping[str, RunRecord]], *, config: StudyConfig
+) -> Iterator[list[Run]]:
     """Give the runs of a study round by round.
 
-    The next round may be asked for when all runs of the one before are among the results. What it
+    The next round may be asked for when all runs of the one before are among the records. What it
     contains depends on the runs and the seed alone: not on who has done them, in which order, or
     whether somebody was interrupted in between.
 
     Args:
         runs: The runs of a random search. Those of the first round stay; those after it keep their
             number, split and seed, and get settings that are learned.
-        results: Returns the finished runs by key.
-        seed: Seed of the study.
+        records: Returns the finished runs by key.
+        config: The study: its metric and its seed.
     """
-    before: list[PlannedRun] = []
-    last = max(_number(run) for run in runs)
+    before: list[Run] = []
+    last = max(run.trial or 0 for run in runs)
     for start in range(0, last + 1, ROUND):
-        current = [run for run in runs if start <= _number(run) < start + ROUND]
+        current = [run for run in runs if start <= (run.trial or 0) < start + ROUND]
         if start:
-            trials = _learn(before, results(), min(ROUND, last + 1 - start), seed)
-            current = [replace(run, trial=trials[run.name, _number(run)]) for run in current]
+            trials = _learn(before, records(), min(ROUND, last + 1 - start), config)
+            current = [_with_trial(run, trials[run.method, run.trial or 0]) for run in current]
         yield current
-        before += [run for run in current if run.trial is not None]
+        before += [run for run in current if not run.is_baseline]
 
 
 def suggest_trials(
@@ -70,23 +68,23 @@ def suggest_trials(
 
     Example:
         >>> from regaug.studies.search import draw_trials
-        >>> before = draw_trials("mixup", 5, seed=0, epochs=100, patience=10)
+        >>> from regaug.training import Settings
+        >>> before = draw_trials("mixup", 5, seed=0, settings=Settings(epochs=100))
         >>> errors = [[0.3, 0.5], [0.2, 0.4], [0.4, 0.6], [0.5, 0.7], [0.6, 0.8]]
         >>> [trial.number for trial in suggest_trials(before, errors, 2, seed=0)]
         [5, 6]
     """
     import optuna
-    from scipy.stats import rankdata
 
     first, start = before[0], len(before)
     space = _space_of(first.method, may_log=any(trial.log for trial in before))
     forms = {name: _distribution(choice) for name, choice in space.items()}
-    ranks: NDArray[np.float64] = rankdata(errors, axis=0).mean(axis=1)
-    own_seed = _random.derive(seed, zlib.crc32(first.method.encode()), start) % 2**32
+    ranks = mean_ranks(list(zip(*errors, strict=True)))
+    own_seed = _random.derive(Stream.SEARCH, seed, zlib.crc32(first.method.encode()), start) % 2**32
     sampler = optuna.samplers.TPESampler(seed=own_seed, n_startup_trials=min(ROUND, start))
     with _quiet():
         study = optuna.create_study(sampler=sampler)
-        for trial, rank in zip(before, ranks.tolist(), strict=True):
+        for trial, rank in zip(before, ranks, strict=True):
             study.add_trial(
                 optuna.trial.create_trial(
                     value=rank, params=_to_params(trial, space), distributions=forms
@@ -100,32 +98,28 @@ def suggest_trials(
 
 
 def _learn(
-    before: Sequence[PlannedRun], found: Mapping[str, StoredRun], count: int, seed: int
+    before: Sequence[Run], found: Mapping[str, RunRecord], count: int, config: StudyConfig
 ) -> dict[tuple[str, int], Trial]:
     """Return the trials of the next round by method and number."""
     trials: dict[str, dict[int, Trial]] = {}
     errors: dict[tuple[str, int], list[float]] = {}
     for run in before:
-        if run.trial is not None:
-            trials.setdefault(run.name, {})[run.trial.number] = run.trial
-            errors.setdefault((run.name, run.trial.number), []).append(_error(run, found))
+        if run.settings is not None and run.trial is not None:
+            trial = Trial(run.method, run.trial, run.settings, run.log)
+            trials.setdefault(run.method, {}).setdefault(run.trial, trial)
+            error = found[run.key].validation_error(config.metric)
+            errors.setdefault((run.method, run.trial), []).append(error)
     return {
         (name, trial.number): trial
         for name, own in trials.items()
         for trial in suggest_trials(
-            list(own.values()), [errors[name, number] for number in own], count, seed=seed
+            list(own.values()), [errors[name, number] for number in own], count, seed=config.seed
         )
     }
 
 
-def _error(run: PlannedRun, found: Mapping[str, StoredRun]) -> float:
-    value = found[run.key].result["scores"]["validation"][run.metric]
-    error = math.inf if value is None else METRICS[run.metric].sign * float(value)
-    return error if math.isfinite(error) else math.inf
-
-
-def _number(run: PlannedRun) -> int:
-    return 0 if run.trial is None else run.trial.number
+def _with_trial(run: Run, trial: Trial) -> Run:
+    return replace(run, settings=trial.settings, log=trial.log)
 
 
 def _space_of(method: str, *, may_log: bool) -> Space:

@@ -4,15 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from regaug.metrics import METRICS
+from regaug.studies.leaderboard import BASELINE_NAMES
 from regaug.studies.statistics import Change, Comparison, Row
 
-METRIC_NAMES = {"rmse": "RMSE", "mae": "MAE", "mape": "MAPE", "r2": "R2", "pearson": "Pearson's R"}
-BASELINE_NAMES = {
-    "mean": "The mean",
-    "last-value": "The last value",
-    "ridge": "Ridge regression",
-    "boosting": "Gradient boosting",
-}
 # With fewer splits than this a difference must be large to be seen among several methods.
 FEW_SPLITS = 5
 
@@ -94,7 +88,7 @@ def _beside(comparison: Comparison) -> str:
     change = comparison.paired(best.name, net.name)
     if not _is_better(change, comparison):
         return f"{name} is at least as good as the best net."
-    of = "" if comparison.unit == "percent" else f" in {METRIC_NAMES[comparison.metric]}"
+    of = "" if comparison.unit == "percent" else f" in {METRICS[comparison.metric].title}"
     return f"{name} beats every net by {_amount(change, comparison)}{of}: use it."
 
 
@@ -113,7 +107,7 @@ def _only_the_mean(comparison: Comparison) -> str:
 
 def _nets(comparison: Comparison, helps: Sequence[Row], hurts: Sequence[Row], advice: str) -> str:
     """Say what the augmentations have done against the reference."""
-    metric = METRIC_NAMES[comparison.metric]
+    metric = METRICS[comparison.metric].title
     plain, keep = _reference_words(comparison)
     tried = _augmentations(comparison)
     if comparison.row(comparison.reference).mean is None:
@@ -138,7 +132,7 @@ def _nets(comparison: Comparison, helps: Sequence[Row], hurts: Sequence[Row], ad
 def _without_reference(comparison: Comparison, plain: str, advice: str) -> str:
     failed = comparison.row(comparison.reference).n_failed
     text = (
-        f"{plain[0].upper()}{plain[1:]} gave no finite {METRIC_NAMES[comparison.metric]} on "
+        f"{plain[0].upper()}{plain[1:]} gave no finite {METRICS[comparison.metric].title} on "
         f"{failed} of {comparison.n_splits} splits, so nothing can be measured against it"
     )
     if _best(comparison, baselines=False) is None:
@@ -154,7 +148,7 @@ def _single_split(comparison: Comparison, plain: str, keep: str) -> str:
         text += f"{'above' if higher else 'below'} {plain} and"
     return (
         "With a single split nothing can be said about how sure a difference is. On this one "
-        f"{text} has the {'highest' if higher else 'lowest'} {METRIC_NAMES[comparison.metric]}; "
+        f"{text} has the {'highest' if higher else 'lowest'} {METRICS[comparison.metric].title}; "
         f"until there are more, {keep}."
     )
 
@@ -165,7 +159,7 @@ def _remarks(comparison: Comparison) -> list[str]:
     failed = [row.name for row in tried if row.n_failed]
     remarks = []
     if failed:
-        metric = METRIC_NAMES[comparison.metric]
+        metric = METRICS[comparison.metric].title
         remarks.append(f"Left out, without a finite {metric} on every split: {', '.join(failed)}.")
     if any(row.p is not None for row in tried) and comparison.n_splits < FEW_SPLITS:
         remarks.append(f"With {comparison.n_splits} splits only large differences can be seen.")

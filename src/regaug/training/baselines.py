@@ -16,10 +16,10 @@ from regaug._registry import lookup
 from regaug.data.base import Part, Split
 from regaug.data.scaling import Scaler, StandardizedSplit, Values
 from regaug.exceptions import ArgumentError
-from regaug.metrics import METRICS
+from regaug.metrics import METRICS, MetricName
 from regaug.training.results import RunResult, versions
 from regaug.training.scores import Predict, own_targets, own_units, score_parts
-from regaug.training.settings import Metric, Settings
+from regaug.training.settings import Settings
 
 # What predicts a part, and what was chosen on the validation rows.
 Fitted = tuple[Predict, dict[str, Any]]
@@ -32,7 +32,9 @@ ROUND, MOST_TREES = 50, 2000
 _CHUNK = 256
 
 
-def fit_baseline(name: str, split: Split, *, seed: int = 0, metric: Metric = "rmse") -> RunResult:
+def fit_baseline(
+    name: str, split: Split, *, seed: int = 0, metric: MetricName = "rmse"
+) -> RunResult:
     """Fit one of the baselines and score it as any other method.
 
     - ``"mean"``: the mean of the training targets.
@@ -104,7 +106,7 @@ def _obstacle(name: str, split: Split) -> str | None:
             "the last value needs inputs (n, window, columns) whose columns are the "
             f"{targets} target(s), got {shape}."
         )
-    parts = (split.train, split.validation, split.test, *split.more.values())
+    parts = split.parts.values()
     largest = max(math.prod(part.x.shape) for part in parts)
     if name in ("ridge", "boosting") and largest > LARGEST:
         return f"a part's inputs must be at most {LARGEST} numbers, got {largest}."

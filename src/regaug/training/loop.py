@@ -2,8 +2,8 @@
 
 import math
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +14,20 @@ from torch.utils.data import DataLoader
 from regaug import _random, methods
 from regaug._checks import check_choice
 from regaug.data.base import Part, Split
-from regaug.data.lazy import Subset
 from regaug.exceptions import ArgumentTypeError, DivergedError, NonFiniteError
 from regaug.metrics import METRICS
 from regaug.samplers import BatchSampler
 from regaug.training.bar import Bar
-from regaug.training.checkpoint import Checkpoints, load_weights
-from regaug.training.configuration import check_configuration, describe
+from regaug.training.checkpoint import (
+    Checkpoints,
+    TrainingState,
+    check_configuration,
+    check_weights,
+    describe,
+    load_optimizer,
+    load_weights,
+    unusable,
+)
 from regaug.training.fabric import Precision, make_fabric
 from regaug.training.prediction import predict
 from regaug.training.results import Ending, Epoch, RunResult, versions
@@ -123,24 +130,16 @@ class _Training:
         record: Sequence[Recorded],
         workers: int,
     ) -> None:
-        method = methods.get(name)
-        own = method.settings(**settings.method)
-        self.name, self.settings = name, replace(settings, method=own)
+        ready = methods.get(name).prepare(settings.method, seed=settings.seed)
+        self.name, self.settings = name, replace(settings, method=ready.settings)
         self.split, self.fabric, self.model = split, fabric, model
         self.recorded = {part: _recorded_rows(split, part) for part in ("validation", *record)}
-        self.augmentation = method.make_augmentation(own, seed=_random.derive(settings.seed))
-        if self.augmentation.learns:
-            self.augmentation.fit(split.train.x[:], split.train.y)
+        self.augmentation = ready.fit(split.train.x, split.train.y).augmentation
         size = min(settings.batch_size, len(split.train))
-        self.sampler = method.make_sampler(
-            split.train.y, size, own, seed=settings.seed, drop_last=True
-        )
+        self.sampler = ready.sampler(split.train.y, size, drop_last=True)
         self.loader = _make_loader(split.train, self.sampler, workers)
         self.loss = AugmentedLoss(
-            model,
-            self.augmentation,
-            method.find_place(model, own),
-            inputs_too=own["place"] == methods.BOTH,
+            model, self.augmentation, ready.at(model), inputs_too=ready.inputs_too
         )
         # Scaled gradients cannot be clipped by an optimizer that unscales them itself.
         fused = fabric.device.type in ("cpu", "cuda") and precision != "16"
@@ -156,8 +155,10 @@ class _Training:
         checkpoints = None if checkpoint is None else Checkpoints(checkpoint)
         configuration = describe(self.name, self.settings, self.split) | self.setting
         if checkpoints is not None and (found := checkpoints.latest()) is not None:
-            check_configuration(found[1]["configuration"], configuration, str(checkpoint))
-            self._restore(found[1], str(checkpoint))
+            file = checkpoints.path(found[0])
+            state = TrainingState.read(found[1], file)
+            check_configuration(state.configuration, configuration, checkpoints.folder)
+            self._restore(state, file)
         is_first = self.fabric.is_global_zero
         show = progress and is_first
         with Bar("epoch", self.settings.epochs, len(self.history), show=show) as bar:
@@ -167,8 +168,8 @@ class _Training:
                 self.seconds += time.perf_counter() - start
                 if checkpoints is not None:
                     if is_first:
-                        state = {"configuration": configuration, **self._state()}
-                        checkpoints.save(len(self.history), state)
+                        state = self._state(configuration)
+                        checkpoints.save(len(self.history), state.to_dict())
                     self.fabric.barrier()
                 bar.advance(f"{self.settings.metric} {self.history[-1].validation:.4g}")
         load_weights(self.model, self.best_weights, source="the best epoch")
@@ -195,14 +196,15 @@ class _Training:
         # Every epoch has seeds of its own, so that a training can go on from its end without a
         # record of all generators; every process too, or they would all draw alike.
         seed, rank = self.settings.seed, self.fabric.global_rank
-        self.augmentation.generator.manual_seed(_random.derive(seed, epoch, rank, 0))
-        _random.seed_global(_random.derive(seed, epoch, rank, 1))
+        self.augmentation.generator.manual_seed(
+            _random.derive(_random.Stream.EPOCHS, seed, epoch, rank)
+        )
+        _random.seed_global(_random.derive(_random.Stream.DROPOUT, seed, epoch, rank))
         self.sampler.set_epoch(epoch)
         if hasattr(self.split.train.x, "set_epoch"):  # inputs that differ from epoch to epoch
             self.split.train.x.set_epoch(epoch)
         self.model.train()
-        with self.loss.acting():
-            losses = [self._step(epoch, number, *batch) for number, batch in enumerate(self.loader)]
+        losses = [self._step(epoch, number, *batch) for number, batch in enumerate(self.loader)]
         self.model.eval()
         self._share_buffers()
         errors = {part: self._error(part) for part in self.recorded}
@@ -260,25 +262,29 @@ class _Training:
         # Before Fabric moves the model they may be on another device.
         return {name: t.detach().cpu().clone() for name, t in self.model.state_dict().items()}
 
-    def _state(self) -> dict[str, Any]:
+    def _state(self, configuration: Mapping[str, object]) -> TrainingState:
         """Return what a checkpoint holds."""
-        return {
-            "weights": self._weights(),
-            "best_epoch": self.best_epoch,
-            "best_weights": self.best_weights,
-            "optimizer": self.plain_optimizer.state_dict(),
-            "precision": self.fabric._precision.state_dict(),
-            "history": [asdict(epoch) for epoch in self.history],
-            "seconds": self.seconds,
-        }
+        return TrainingState(
+            configuration=configuration,
+            weights=self._weights(),
+            best_epoch=self.best_epoch,
+            best_weights=self.best_weights,
+            optimizer=self.plain_optimizer.state_dict()["state"],
+            precision=self.fabric._precision.state_dict(),
+            history=tuple(self.history),
+            seconds=self.seconds,
+        )
 
-    def _restore(self, state: dict[str, Any], source: str) -> None:
-        load_weights(self.model, state["weights"], source=source)
-        self.plain_optimizer.load_state_dict(state["optimizer"])
-        self.fabric._precision.load_state_dict(state["precision"])
-        self.history = [Epoch(**line) for line in state["history"]]
-        self.best_epoch, self.best_weights = state["best_epoch"], state["best_weights"]
-        self.seconds = state["seconds"]
+    def _restore(self, state: TrainingState, file: Path) -> None:
+        check_weights(self.model, state.best_weights, source=str(file))
+        load_optimizer(self.plain_optimizer, state.optimizer, file)
+        try:
+            self.fabric._precision.load_state_dict(state.precision)
+        except (LookupError, RuntimeError, TypeError, ValueError) as error:
+            raise unusable(file, "`precision` must be the state of a gradient scaler.") from error
+        load_weights(self.model, state.weights, source=str(file))
+        self.history, self.seconds = list(state.history), state.seconds
+        self.best_epoch, self.best_weights = state.best_epoch, dict(state.best_weights)
 
 
 class _InMemory:
@@ -309,9 +315,7 @@ def _make_loader(part: Part, sampler: BatchSampler, workers: int) -> Iterable[An
 
 def _recorded_rows(split: Split, name: Recorded) -> tuple[Part, Tensor]:
     """Return the rows of a part that the history looks at, and their targets in own units."""
-    part: Part = getattr(split, name)
+    part = split.parts[name]
     if name == "train" and (rows := recorded_training_rows(len(part))) is not None:
-        # Videos would fill the memory: what is not in it stays where it is.
-        x = part.x[rows] if isinstance(part.x, Tensor) else Subset(part.x, rows)
-        part = Part(x=x, y=part.y[rows], rows=part.rows[rows])
+        part = part.take(rows)
     return part, own_targets(split, part)

@@ -75,12 +75,11 @@ def score_parts(
         >>> list(scores), round(scores["test"].rmse, 6), predictions["test"].shape
         (['validation', 'test'], 0.0, torch.Size([10, 1]))
     """
-    known = {"train": split.train, "validation": split.validation, "test": split.test, **split.more}
     names = ("validation", "test", *split.more) if parts is None else tuple(parts)
     scores: dict[str, Scores] = {}
     predictions: dict[str, Tensor] = {}
     for name in names:
-        part = lookup("part", name, known)
+        part = lookup("part", name, split.parts)
         prediction = predict(part).detach().cpu()
         prediction = prediction.to(torch.promote_types(prediction.dtype, part.y.dtype))
         predictions[name] = own_units(split, prediction)

@@ -1,15 +1,16 @@
 """What one training needs to know, beside the data, the model and the method."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Literal, Self
 
 from regaug._checks import check_choice, check_integer, check_range
+from regaug.exceptions import ArgumentError
+from regaug.metrics import METRICS, MetricName
 
 Optimizer = Literal["adamw", "adam"]
 Schedule = Literal["constant", "cosine"]
 Recorded = Literal["train", "validation", "test"]
-Metric = Literal["rmse", "mae", "mape", "r2", "pearson"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +43,7 @@ class Settings:
     schedule: Schedule = "constant"
     clip: float | None = None
     patience: int | None = None
-    metric: Metric = "rmse"
+    metric: MetricName = "rmse"
     seed: int = 0
     method: Mapping[str, Any] = field(default_factory=dict)
 
@@ -53,7 +54,7 @@ class Settings:
         check_range("weight_decay", self.weight_decay, 0.0)
         check_choice("optimizer", self.optimizer, ("adamw", "adam"))
         check_choice("schedule", self.schedule, ("constant", "cosine"))
-        check_choice("metric", self.metric, ("rmse", "mae", "mape", "r2", "pearson"))
+        check_choice("metric", self.metric, tuple(METRICS))
         check_integer("seed", self.seed, 0)
         if self.clip is not None:
             check_range("clip", self.clip, 0.0, open_low=True)
@@ -63,3 +64,20 @@ class Settings:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for a JSON file."""
         return asdict(self) | {"method": dict(self.method)}
+
+    @classmethod
+    def from_dict(cls, values: object) -> Self:
+        """Return the settings that :meth:`to_dict` wrote down.
+
+        Example:
+            >>> Settings.from_dict(Settings(epochs=5).to_dict()).epochs
+            5
+        """
+        names = {part.name for part in fields(cls)}
+        if not isinstance(values, Mapping) or set(values) != names:
+            raise ArgumentError(f"`values` must have the keys {', '.join(sorted(names))}.")
+        own = values["method"]
+        if not isinstance(own, Mapping):
+            raise ArgumentError(f"`method` must be settings of a method, got {own!r}.")
+        listed = {key: tuple(v) if isinstance(v, list) else v for key, v in own.items()}
+        return cls(**{**values, "method": listed})

@@ -3,6 +3,7 @@ import pytest
 import torch
 
 from regaug import two_nn
+from regaug._random import Stream, numpy_generator
 from regaug.data.datasets.synthetic import KINDS, make_manifold
 from regaug.data.splits import random_split
 from regaug.exceptions import ArgumentError
@@ -88,8 +89,8 @@ def test_points_and_noise_are_not_drawn_from_the_same_stream():
 
 def test_points_are_not_drawn_from_the_stream_of_the_split():
     points = make_manifold("line", n=50, seed=4).x
-    with_split = np.random.default_rng((4, 0, 0, 1))
-    held = np.sort(np.random.default_rng((4, 0, 0, 1)).permutation(50)[:30])
+    with_split = numpy_generator(Stream.SPLIT, 4)
+    held = np.sort(numpy_generator(Stream.SPLIT, 4).permutation(50)[:30])
     assert np.array_equal(held, random_split(50, seed=4)[0])  # it is that stream
     assert not np.array_equal(points, with_split.uniform(-1.0, 1.0, (50, 1)))
 

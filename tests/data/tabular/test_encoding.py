@@ -356,7 +356,7 @@ def test_an_encoder_that_saw_nothing_says_so():
 
 
 def test_arrays_are_refused_with_the_way_out():
-    with pytest.raises(ArgumentTypeError, match="read_frame"):
+    with pytest.raises(ArgumentTypeError, match="to_pandas"):
         Encoder.fit(np.zeros((30, 2)))
 
 

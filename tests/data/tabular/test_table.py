@@ -182,26 +182,49 @@ def test_the_last_rows_in_time_are_held_out(column):
     assert f"{column} days" not in split.encoder.feature_names
 
 
-def test_the_kind_of_split_can_be_chosen():
+def test_the_rule_to_split_by_can_be_chosen():
     table = read_table(houses(), target="price", group="city", time="sold")
     by_default = table.split(seed=0).test.rows.tolist()
-    assert by_default == table.split(seed=0, kind="group").test.rows.tolist()
-    assert len({tuple(table.split(kind=k).test.rows) for k in ("group", "time", "random")}) == 3
-    assert table.split(kind="random").test.groups is not None
+    assert by_default == table.split(seed=0, split="group").test.rows.tolist()
+    rules = ("group", "time", "random")
+    assert len({tuple(table.split(split=rule).test.rows) for rule in rules}) == 3
+    assert table.split(split="random").test.groups is not None
 
 
-@pytest.mark.parametrize("kind", ["group", "time"])
-def test_a_kind_without_its_column_is_an_error(kind):
-    with pytest.raises(ArgumentError, match=f"`kind` must be 'random' without a column of {kind}s"):
-        read_table(houses(), target="price").split(kind=kind)
+@pytest.mark.parametrize("rule", ["group", "time"])
+def test_a_rule_without_its_column_is_an_error(rule):
+    message = f"`split` must be 'random' without a column of {rule}s"
+    with pytest.raises(ArgumentError, match=message):
+        read_table(houses(), target="price").split(split=rule)
 
 
-def test_an_unknown_kind_and_the_papers_protocol_are_errors():
+def test_an_unknown_rule_and_the_papers_protocol_are_errors():
     table = read_table(houses(), target="price")
-    with pytest.raises(ArgumentError, match="`kind` must be one of 'random', 'group', 'time'"):
-        table.split(kind="rows")
+    with pytest.raises(ArgumentError, match="`split` must be one of 'random', 'group', 'time'"):
+        table.split(split="rows")
     with pytest.raises(ArgumentError, match="`protocol` must be 'tuned' for a table of your own"):
         table.split(protocol="paper")
+
+
+def test_a_table_shows_what_it_has_parsed():
+    frame = houses()
+    frame["price"] = frame["price"].map(lambda price: f" {price} ")
+    frame.loc[3, "price"], frame.loc[5, "city"], frame.loc[7, "sold"] = "", None, None
+    table = read_table(frame, target=["price", "rooms"], group="city", time="sold")
+    used = frame.drop(index=[3, 5, 7])
+    assert table.y.shape == (97, 2)
+    assert table.y.dtype == np.float64
+    assert table.y[:, 0].tolist() == [float(text) for text in used["price"]]
+    assert table.y[:, 1].tolist() == used["rooms"].tolist()
+    assert table.groups.tolist() == used["city"].tolist()
+    days = (used["sold"] - pd.Timestamp("1970-01-01")).dt.days
+    assert table.times.tolist() == days.tolist()
+
+
+def test_a_table_without_groups_and_times_has_none_to_show():
+    table = read_table(houses(), target="price")
+    assert table.groups is None
+    assert table.times is None
 
 
 def test_several_targets_are_columns_of_y():
@@ -231,17 +254,17 @@ def spoil(frame, rows):
     return other
 
 
-@pytest.mark.parametrize("kind", ["random", "group"])
+@pytest.mark.parametrize("rule", ["random", "group"])
 @pytest.mark.parametrize("as_file", [False, True])
-def test_validation_and_test_rows_have_no_effect_on_the_encoder(tmp_path, kind, as_file):
+def test_validation_and_test_rows_have_no_effect_on_the_encoder(tmp_path, rule, as_file):
     frame = houses(300)
-    split = read_table(frame, target="price", group="city").split(seed=5, kind=kind)
+    split = read_table(frame, target="price", group="city").split(seed=5, split=rule)
     held_out = np.concatenate([split.validation.rows, split.test.rows])
     source = spoil(frame, held_out)
     if as_file:
         source.to_csv(tmp_path / "t.csv", index=False)
         source = tmp_path / "t.csv"
-    other = read_table(source, target="price", group="city").split(seed=5, kind=kind)
+    other = read_table(source, target="price", group="city").split(seed=5, split=rule)
     assert other.encoder.to_json() == split.encoder.to_json()
     torch.testing.assert_close(other.train.x, split.train.x, rtol=0, atol=0)
     assert not torch.equal(other.test.x, split.test.x)
@@ -376,7 +399,7 @@ def test_one_group_cannot_be_split():
         DataError, match=r"'city' must have at least 3 .* got 1: \['Oslo'\].*random"
     ):
         table.split()
-    assert len(table.split(kind="random").train) == 60
+    assert len(table.split(split="random").train) == 60
 
 
 def test_one_time_cannot_be_split():

@@ -1,11 +1,11 @@
 """Drugs and proteins of patents, year by year: the domain generalization benchmark of TDC."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from regaug._random import numpy_generator
+from regaug._random import Stream, numpy_generator
 from regaug.data.base import Rows, Rules, Split, check_split
 from regaug.data.datasets.facts import FACTS
 from regaug.data.datasets.files import find
@@ -74,7 +74,7 @@ class YearPairs(Pairs):
         train, validation = [], []
         for year in range(2013, 2019):
             rows = np.flatnonzero(self._groups == year)
-            rows = numpy_generator(seed, year).permutation(rows)
+            rows = numpy_generator(Stream.YEARS, seed, year).permutation(rows)
             cut = len(rows) * 4 // 5
             train.append(rows[:cut])
             validation.append(rows[cut:])
@@ -85,7 +85,9 @@ class YearPairs(Pairs):
         )
 
 
-def _read_patents(path: Path, years: range) -> tuple[list[str], list[str], Any, Any]:
+def _read_patents(
+    path: Path, years: range
+) -> tuple[list[str], list[str], NDArray[np.float64], NDArray[np.int64]]:
     """Return drugs, proteins, targets and years of a file of TDC."""
     import pandas as pd
 

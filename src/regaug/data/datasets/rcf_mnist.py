@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from regaug._checks import check_integer
-from regaug._random import numpy_generator
+from regaug._random import Stream, numpy_generator
 from regaug.data.base import Data, Part, Rows, Rules, Split, as_float, check_split
 from regaug.data.datasets.facts import FACTS
 from regaug.data.datasets.files import find
@@ -22,7 +22,6 @@ _FILE = "train-images-idx3-ubyte.gz"
 _MAGIC = 2051
 _SHARE = 0.8  # of the images whose color follows the rule of their part
 _DARK = 5  # gray levels up to this one keep their color
-_ANGLES, _PARTS = 0, 1  # streams of random numbers
 
 Floats = NDArray[np.float64]
 
@@ -55,7 +54,7 @@ class RCFMNIST(Data):
         self._path = str(path)
         n = len(read_images(self._path))
         seed = check_integer("seed", seed, 0)
-        self._turns: Floats = numpy_generator(seed, _ANGLES).uniform(size=n)
+        self._turns: Floats = numpy_generator(Stream.ANGLES, seed).uniform(size=n)
 
     def __len__(self) -> int:
         return len(self._turns)
@@ -70,7 +69,7 @@ class RCFMNIST(Data):
             seed: Seed of the parts and of the colors.
             protocol: ``"tuned"`` or ``"paper"``.
         """
-        rng = numpy_generator(check_split(seed, protocol), _PARTS)
+        rng = numpy_generator(Stream.IMAGES, check_split(seed, protocol))
         n = len(self)
         train, validation, test = np.split(rng.permutation(n), [n * 4 // 6, n * 5 // 6])
         followed = self._colors(train, rng)

@@ -62,7 +62,8 @@ def make_manifold(
     noise = check_range("noise", noise, 0.0)
     seed = check_integer("seed", seed, 0)
     # Streams of their own, so that noise moves no point, and neither is related to the split.
-    rng, errors = (_random.numpy_generator(seed, 0, 0, stream) for stream in (2, 3))
+    rng = _random.numpy_generator(_random.Stream.MANIFOLD, seed)
+    errors = _random.numpy_generator(_random.Stream.NOISE, seed)
     if kind == "plane":
         own = 2 if dimension is None else check_integer("dimension", dimension, 1, PLANE_COLUMNS)
         x, y = _plane(n, rng, own)

@@ -2,9 +2,11 @@
 
 import os
 from collections.abc import Iterator
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -13,17 +15,19 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from regaug._checks import check_integer
-from regaug._random import numpy_generator
+from regaug._random import Stream, numpy_generator
 from regaug.data.base import Data, Part, Rows, Rules, Split, as_float, check_split
 from regaug.data.datasets.facts import FACTS
 from regaug.data.datasets.files import find
 from regaug.data.lazy import Lazy
 from regaug.exceptions import DataError, DataNotFoundError, MissingExtraError
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 _SIZE = 112
 _SAMPLED = 128  # videos that the mean and the standard deviation are taken from
 _PAD = 12  # pixels that a training clip may be moved by
-_SCALE, _CLIPS = 0, 1  # streams of random numbers
 _LISTED = ("FileName", "EF", "NumberOfFrames", "Split")
 _TRACED = ["FileName", "X1", "Y1", "X2", "Y2", "Frame"]
 _SPLITS = ("TRAIN", "VAL", "TEST")
@@ -86,22 +90,25 @@ class Echo(Data):
         """
         check_split(seed, protocol)
         train, validation, test = self._rows
-        options: dict[str, Any] = {
-            "frames": self.frames,
-            "period": self.period,
-            "scale": self.scale(),
-        }
-        clips = RandomClips(self._paths(train), self._lengths[train], seed=seed, **options)
+        first = partial(Clips, frames=self.frames, period=self.period, scale=self.scale())
+        clips = RandomClips(
+            self._paths(train),
+            self._lengths[train],
+            seed=seed,
+            frames=self.frames,
+            period=self.period,
+            scale=self.scale(),
+        )
         return Split(
             train=self._part(clips, train),
-            validation=self._part(Clips(self._paths(validation), **options), validation),
-            test=self._part(Clips(self._paths(test), **options), test),
+            validation=self._part(first(self._paths(validation)), validation),
+            test=self._part(first(self._paths(test)), test),
         )
 
     def scale(self) -> tuple[Floats, Floats]:
         """Return mean and standard deviation of each channel, of random training videos."""
         if self._scale is None:
-            rows = numpy_generator(0, _SCALE).permutation(self._rows[0])[:_SAMPLED]
+            rows = numpy_generator(Stream.COLORS, 0).permutation(self._rows[0])[:_SAMPLED]
             counts = np.zeros((3, 256))
             for name in self._names[np.sort(rows)]:
                 for frame in read_frames(Path(self._folder, name)):
@@ -188,7 +195,7 @@ class RandomClips(Clips):
 
     def draw(self, place: int) -> tuple[int, int, int]:
         """Return the first frame of a clip, and the upper left corner of its crop."""
-        rng = numpy_generator(self.seed, _CLIPS, int(self._epoch), place)
+        rng = numpy_generator(Stream.CLIPS, self.seed, int(self._epoch), place)
         # As in the echonet code, the start of a video that is too short is drawn after padding it,
         # and the lowest and the rightmost crop never come.
         length = max(int(self.lengths[place]), self.frames * self.period)
@@ -221,7 +228,7 @@ def read_frames(path: Path, which: slice = slice(None)) -> Iterator[Pixels]:
         raise DataError(f"{path} must be a video: {error}.") from None
 
 
-def _av() -> Any:
+def _av() -> ModuleType:
     try:
         import av
     except ImportError:
@@ -230,7 +237,7 @@ def _av() -> Any:
     return av
 
 
-def _read_list(folder: Path) -> Any:
+def _read_list(folder: Path) -> "pd.DataFrame":
     """Return the videos that are used: file name, EF, number of frames, part."""
     import pandas as pd
 
@@ -266,7 +273,7 @@ def _read_list(folder: Path) -> Any:
     return table
 
 
-def _check_rows(table: Any) -> None:
+def _check_rows(table: "pd.DataFrame") -> None:
     import pandas as pd
 
     if table["FileName"].duplicated().any():

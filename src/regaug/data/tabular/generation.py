@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from itertools import count, islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -19,9 +19,12 @@ from regaug.data.tabular.columns import Number
 from regaug.data.tabular.encoding import Encoder
 from regaug.data.tabular.restoration import restore
 from regaug.data.tabular.table import Table
-from regaug.data.tabular.values import read_levels, read_numbers
+from regaug.data.tabular.values import read_levels
 from regaug.exceptions import ArgumentError, ArgumentTypeError
 from regaug.samplers import BatchSampler
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 BATCH_SIZE = 32
 
@@ -32,9 +35,9 @@ def generate(
     method: str,
     rows: int,
     seed: int = 0,
-    settings: Mapping[str, Any] | None = None,
+    settings: Mapping[str, object] | None = None,
     append: bool = False,
-) -> Any:
+) -> "pd.DataFrame":
     """Make new rows of a table with a method, in the table's own units and column names.
 
     All rows are encoded and standardized, batches of them are drawn and augmented as in training,
@@ -74,11 +77,12 @@ def generate(
         ((100, 3), ['Oslo', 'Rome'], True)
     """
     table, rows = _as_table(data), check_integer("rows", rows, 1)
-    frame, rng = table.frame, _random.numpy_generator(check_integer("seed", seed, 0), 0, 0, 6)
+    frame, seed = table.frame, check_integer("seed", seed, 0)
+    rng = _random.numpy_generator(_random.Stream.GENERATION, seed)
     encoder = Encoder.fit(frame[list(table.inputs)])
     x = torch.from_numpy(encoder.transform(frame)).double()
-    y = np.column_stack([read_numbers(frame[target]).values for target in table.targets])
-    new_x, new_y, _ = augment_rows(x, torch.from_numpy(y), method, settings or {}, rows, seed)
+    y = torch.from_numpy(table.y)
+    new_x, new_y, _ = augment_rows(x, y, method, settings or {}, rows, seed)
     targets = Encoder(tuple(Number(name, 0.0, indicator=False) for name in table.targets))
     new = {
         column.name: restore(column, values[column.name], frame[column.name], rng)
@@ -110,7 +114,7 @@ def _as_table(data: Data) -> Table:
 
 
 def augment_rows(
-    x: Tensor, y: Tensor, method: str, changes: Mapping[str, Any], rows: int, seed: int
+    x: Tensor, y: Tensor, method: str, changes: Mapping[str, object], rows: int, seed: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
     """Standardize, draw and augment batches until there are enough rows, and scale them back.
 
@@ -125,16 +129,16 @@ def augment_rows(
     Returns:
         New inputs and targets, and the place of the row that each of them started from.
     """
-    chosen = methods.get(method)
-    settings = {**chosen.settings(**changes), "p": 1.0, "anneal": None, "append": False}
-    augmentation = chosen.make_augmentation(settings, seed=seed)
-    _check_usable(method, augmentation, settings["place"])
+    always = {"p": 1.0, "anneal": None, "append": False}
+    ready = methods.get(method).prepare({**changes, **always}, seed=seed)
+    augmentation = ready.augmentation
+    _check_usable(method, augmentation, ready.settings["place"])
     x_scaler, y_scaler = Scaler.fit(x), Scaler.fit(y)
     x, y = x_scaler.transform(x), y_scaler.transform(y)
-    augmentation.fit(x, y)
+    ready.fit(x, y)
     # Whole batches only: a batch of a row or two has no neighborhood.
     size = min(BATCH_SIZE, len(x))
-    sampler = chosen.make_sampler(y, size, settings, seed=seed, drop_last=True)
+    sampler = ready.sampler(y, size, drop_last=True)
     batches = list(islice(_endless(sampler), -(-rows // size)))
     made = [augmentation(x[batch], y[batch]) for batch in batches]
     new_x, new_y = (torch.cat(parts)[:rows] for parts in zip(*made, strict=True))
@@ -143,7 +147,7 @@ def augment_rows(
     return x_scaler.inverse(new_x).numpy(), y_scaler.inverse(new_y).numpy(), sources
 
 
-def _check_usable(method: str, augmentation: Augmentation[Any], place: Any) -> None:
+def _check_usable(method: str, augmentation: Augmentation[Any], place: object) -> None:
     if isinstance(augmentation, Identity):
         raise ArgumentError(
             f"`method` must make new rows, got {method!r}, which is plain training. Choose "
@@ -162,7 +166,9 @@ def _endless(sampler: BatchSampler) -> Iterator[list[int]]:
         yield from sampler
 
 
-def _in_order(columns: Mapping[str, Any], frame: Any, append: bool) -> Any:
+def _in_order(
+    columns: Mapping[str, "pd.Series"], frame: "pd.DataFrame", append: bool
+) -> "pd.DataFrame":
     """Return the columns as a frame, in the order of the table, below its rows if asked to."""
     import pandas as pd
 

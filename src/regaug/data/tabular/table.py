@@ -1,9 +1,10 @@
 """The user's own table: a file or a frame, checked, split and encoded."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -11,11 +12,14 @@ from numpy.typing import NDArray
 
 from regaug._checks import check_choice
 from regaug._registry import unknown
-from regaug.data.base import Data, Info, Part, Rows, Rules, Split
-from regaug.data.splits import group_split, random_split, time_split
+from regaug.data.base import Data, Info, Part, Rows, Rules, Split, as_float
+from regaug.data.splits import SplitRule, ThreeParts, group_split, random_split, time_split
 from regaug.data.tabular.encoding import Encoder
 from regaug.data.tabular.sources import read_source
+from regaug.data.tabular.summary import summarize
 from regaug.data.tabular.values import (
+    Floats,
+    Levels,
     Values,
     column_names,
     count,
@@ -25,10 +29,10 @@ from regaug.data.tabular.values import (
 )
 from regaug.exceptions import ArgumentError, DataError
 
-Kind = Literal["random", "group", "time"]
+if TYPE_CHECKING:
+    import pandas as pd
 
 MIN_ROWS = 20
-_MAX_NOTES = 20  # lines of a summary
 _SHARES = (0.6, 0.2, 0.2)
 _SPLITS = {
     "random": "Rows at random by the seed, 60 / 20 / 20 %.",
@@ -59,13 +63,19 @@ class Table(Data):
             training rows of a split, by :class:`regaug.data.tabular.encoding.Encoder`.
         group: Name of the column of groups, if any.
         time: Name of the column of times, if any.
+        y: Targets ``(n, m)``, float64.
+        groups: Group of every row as text, ``(n,)``, if there is such a column.
+        times: Time of every row, ``(n,)``, if there is such a column: its numbers, or the days
+            since 1970 of its dates.
+        given: How the user named it all, for a command to copy: ``source``, where it is a file,
+            ``target``, ``group``, ``time``, ``drop``; without what was not given.
         summary: What was found and what happens to it, in a few lines of text. It looks at all
             rows; a split may decide otherwise, as it looks at its training rows.
     """
 
     def __init__(
         self,
-        frame: Any,
+        frame: "pd.DataFrame",
         *,
         targets: Sequence[str],
         group: str | None = None,
@@ -74,6 +84,8 @@ class Table(Data):
         name: str = "table",
         notes: Sequence[str] = (),
     ) -> None:
+        named_by = {"target": list(targets), "group": group, "time": time, "drop": list(drop)}
+        self.given = {name: value for name, value in named_by.items() if value}
         self.targets, self.group, self.time = tuple(targets), group, time
         self.inputs = _check_columns(column_names(frame), self.targets, group, time, drop)
         y = np.column_stack([_read_target(frame, target) for target in self.targets])
@@ -81,34 +93,40 @@ class Table(Data):
         times = None if time is None else _read_times(frame, time)
         keep, left_out = _usable_rows(y, groups, times)
         self.frame = frame if keep.all() else frame[keep]
-        self._y = y[keep].astype(np.float32)
-        self._groups = None if groups is None else (groups[0][keep], groups[1])
-        self._times = None if times is None else times[keep]
-        _check_targets(self.targets, self._y, left_out)
+        self.y: Floats = y[keep]
+        self.times: Floats | None = None if times is None else times[keep]
+        # Numbers are faster to split by than texts.
+        self._codes = None if groups is None else groups[0][keep]
+        self.groups: NDArray[np.object_] | None = None
+        if groups is not None:
+            self.groups = groups[1][self._codes]
+        _check_targets(self.targets, self.y.astype(np.float32), left_out)
         self.info = Info(
             name=name,
             task="table",
             metric="rmse",
-            split=_SPLITS[self._kind(None)],
+            split=_SPLITS[self._rule(None)],
             groups=group,
             license="the user's own",
         )
         seen = Encoder.fit(self.frame[list(self.inputs)])  # for the summary; splits fit their own
-        self.summary = _summarize(self, seen, [*notes, *left_out])
+        named = {"Groups": group, "Time": time}
+        said = [f"{what}: {column!r}." for what, column in named.items() if column is not None]
+        self.summary = summarize(name, len(self), self.targets, seen, [*notes, *left_out, *said])
 
     def __len__(self) -> int:
-        return len(self._y)
+        return len(self.y)
 
     def split(
-        self, seed: int = 0, *, kind: Kind | None = None, protocol: Rules = "tuned"
+        self, seed: int = 0, *, split: SplitRule | None = None, protocol: Rules = "tuned"
     ) -> TableSplit:
         """Split the rows in three and encode them; the encoder sees training rows only.
 
         Args:
             seed: Which of the possible splits; without effect on a split by time.
-            kind: ``"random"``, ``"group"`` (whole groups are held out) or ``"time"`` (the last rows
-                are held out). By default ``"group"`` if there is a column of groups, else
-                ``"time"`` if there is one of times, else ``"random"``.
+            split: The rule: ``"random"``, ``"group"`` (whole groups are held out) or ``"time"``
+                (the last rows are held out). By default ``"group"`` if there is a column of groups,
+                else ``"time"`` if there is one of times, else ``"random"``.
             protocol: ``"tuned"``; the paper says nothing about a user's table.
         """
         if check_choice("protocol", protocol, ("tuned", "paper")) == "paper":
@@ -116,43 +134,41 @@ class Table(Data):
                 "`protocol` must be 'tuned' for a table of your own, got 'paper': the paper has "
                 "no rules for it."
             )
-        places = self._split_rows(self._kind(kind), seed)
+        places = self._split_rows(self._rule(split), seed)
         inputs = self.frame[list(self.inputs)]
         encoder = Encoder.fit(inputs.iloc[places[0]])
         x = encoder.transform(inputs)
         parts = [self._part(x, rows) for rows in places]
         return TableSplit(train=parts[0], validation=parts[1], test=parts[2], encoder=encoder)
 
-    def _kind(self, kind: Kind | None) -> Kind:
-        if kind is None:
+    def _rule(self, split: SplitRule | None) -> SplitRule:
+        if split is None:
             return "group" if self.group else "time" if self.time else "random"
-        check_choice("kind", kind, tuple(_SPLITS))
-        if kind != "random" and getattr(self, kind) is None:
+        check_choice("split", split, tuple(_SPLITS))
+        if split != "random" and getattr(self, split) is None:
             raise ArgumentError(
-                f"`kind` must be 'random' without a column of {kind}s, got {kind!r}. "
-                f"Name the column: read_table(..., {kind}=...)."
+                f"`split` must be 'random' without a column of {split}s, got {split!r}. "
+                f"Name the column: read_table(..., {split}=...)."
             )
-        return kind
+        return split
 
-    def _split_rows(self, kind: Kind, seed: int) -> tuple[Rows, Rows, Rows]:
-        if kind == "group" and self._groups is not None:
-            codes, names = self._groups
-            _check_three("group", self.group, names[np.unique(codes)])
-            return group_split(codes, shares=_SHARES, seed=seed)
-        if kind == "time" and self._times is not None:
-            _check_three("time", self.time, np.unique(self._times))
-            return time_split(self._times, shares=_SHARES)
+    def _split_rows(self, rule: SplitRule, seed: int) -> ThreeParts:
+        if rule == "group" and self._codes is not None and self.groups is not None:
+            first = np.unique(self._codes, return_index=True)[1]
+            _check_three("group", self.group, self.groups[first])
+            return group_split(self._codes, shares=_SHARES, seed=seed)
+        if rule == "time" and self.times is not None:
+            _check_three("time", self.time, np.unique(self.times))
+            return time_split(self.times, shares=_SHARES)
         return random_split(len(self), shares=_SHARES, seed=seed)
 
     def _part(self, x: NDArray[np.float32], rows: Rows) -> Part:
-        groups = None if self._groups is None else self._groups[1][self._groups[0][rows]]
-        return Part(
-            torch.from_numpy(x.take(rows, axis=0)), torch.from_numpy(self._y[rows]), rows, groups
-        )
+        groups = None if self.groups is None else self.groups[rows]
+        return Part(torch.from_numpy(x.take(rows, axis=0)), as_float(self.y[rows]), rows, groups)
 
 
 def read_table(
-    source: Any,
+    source: object,
     *,
     target: str | Sequence[str],
     group: str | None = None,
@@ -162,8 +178,8 @@ def read_table(
     """Read a table for regression from a file or a frame.
 
     All columns but the ones named here are inputs. Rows without a target (or group, or time) are
-    left out and counted; what becomes of the columns, :class:`~regaug.data.tabular.encoding.Encoder`
-    says.
+    left out and counted; :class:`~regaug.data.tabular.encoding.Encoder` says what becomes of the
+    columns.
 
     Args:
         source: Path of a CSV file (``.csv``; ``.tsv`` and ``.tab`` with tabs; each also ``.gz``)
@@ -190,7 +206,7 @@ def read_table(
         (torch.Size([18, 3]), torch.Size([6, 1]))
     """
     frame, name, notes = read_source(source)
-    return Table(
+    table = Table(
         frame,
         targets=_as_names(target),
         group=None if group is None else str(group),
@@ -199,13 +215,15 @@ def read_table(
         name=name,
         notes=notes,
     )
+    if isinstance(source, str | Path):
+        table.given["source"] = str(source)
+    return table
 
 
-def _as_names(names: Any) -> list[str]:
+def _as_names(names: object) -> list[str]:
     """Return one name or several as a list of texts, as the columns' own names are."""
-    if isinstance(names, str) or not hasattr(names, "__iter__"):
-        names = [names]
-    return [str(name) for name in names]
+    several = names if isinstance(names, Iterable) and not isinstance(names, str) else [names]
+    return [str(name) for name in several]
 
 
 def _check_columns(
@@ -245,7 +263,7 @@ def _unknown_column(name: str, names: list[str]) -> str:
     return message
 
 
-def _read_target(frame: Any, name: str) -> NDArray[np.float64]:
+def _read_target(frame: "pd.DataFrame", name: str) -> Floats:
     """Return a target as numbers, NaN where it is missing."""
     series = frame[name]
     if series.dtype.kind == "b":
@@ -266,7 +284,7 @@ def _read_target(frame: Any, name: str) -> NDArray[np.float64]:
     return read.values
 
 
-def _read_times(frame: Any, name: str) -> NDArray[np.float64]:
+def _read_times(frame: "pd.DataFrame", name: str) -> Floats:
     """Return a column of times as numbers that sort by time, NaN where it is missing."""
     series = frame[name]
     read: Values = read_dates(series) if series.dtype.kind == "M" else read_numbers(series)
@@ -281,7 +299,7 @@ def _read_times(frame: Any, name: str) -> NDArray[np.float64]:
 
 
 def _usable_rows(
-    y: NDArray[np.float64], groups: tuple[Any, Any] | None, times: NDArray[np.float64] | None
+    y: Floats, groups: Levels | None, times: Floats | None
 ) -> tuple[NDArray[np.bool_], list[str]]:
     """Say which rows have all they need, and how many have not."""
     has = {"a finite target": np.isfinite(y).all(axis=1)}
@@ -309,30 +327,9 @@ def _check_targets(names: tuple[str, ...], y: NDArray[np.float32], left_out: lis
             )
 
 
-def _check_three(kind: str, name: str | None, found: NDArray[Any]) -> None:
+def _check_three(what: str, name: str | None, found: NDArray[np.generic]) -> None:
     if len(found) < 3:
         raise DataError(
-            f"Column {name!r} must have at least 3 different {kind}s to split by, one for each "
-            f"part, got {len(found)}: {found.tolist()}. Use .split(kind='random')."
+            f"Column {name!r} must have at least 3 different {what}s to split by, one for each "
+            f"part, got {len(found)}: {found.tolist()}. Use .split(split='random')."
         )
-
-
-def _summarize(table: Table, encoder: Encoder, notes: list[str]) -> str:
-    kinds = [column.kind for column in encoder.columns]
-    counts = ", ".join(count(kinds.count(kind), f"{kind} column") for kind in dict.fromkeys(kinds))
-    targets = ", ".join(repr(target) for target in table.targets)
-    lines = [
-        f"{table.info.name}: {count(len(table), 'row')}, "
-        f"{count(len(table.targets), 'target')} ({targets}), inputs: {counts}, "
-        f"encoded as {count(len(encoder.feature_names), 'number')} per row.",
-        *notes,
-    ]
-    if table.group is not None:
-        lines.append(f"Groups: {table.group!r}.")
-    if table.time is not None:
-        lines.append(f"Time: {table.time!r}.")
-    said = sorted(encoder.notes, key=lambda note: " left out: " not in note)
-    lines += [f"- {note}" for note in said[:_MAX_NOTES]]
-    if len(said) > _MAX_NOTES:
-        lines.append(f"- and {len(said) - _MAX_NOTES} more: see `.split().encoder.notes`")
-    return "\n".join(lines)

@@ -6,7 +6,6 @@ import numpy as np
 
 from regaug.data.base import Part, Rows, Split
 from regaug.ensemble.rows import deal
-from regaug.ensemble.training import take_rows
 
 FEWEST_TO_STOP_ON = 5  # with fewer rows the best epoch is a matter of luck
 INNER_FOLDS = 5
@@ -47,4 +46,4 @@ class StoppingRule:
 
 def _split(whole: Part, rows: Rows, stopping: Rows, test: Rows = _NONE) -> Split:
     train = np.setdiff1d(rows, stopping)
-    return Split(take_rows(whole, train), take_rows(whole, stopping), take_rows(whole, test))
+    return Split(whole.take(train), whole.take(stopping), whole.take(test))

@@ -29,7 +29,6 @@ class Figure:
 
     Attributes:
         title: What it shows, in a few words.
-        needs: Names of the data sets that it is computed from.
         compute: Computes its numbers; they are plain values, ``"note"`` among them, and say how
             they were made.
         draw: Draws the numbers as ``stem.svg`` and ``stem.png`` and returns both paths.
@@ -37,7 +36,6 @@ class Figure:
     """
 
     title: str
-    needs: tuple[str, ...]
     compute: Compute
     draw: Callable[[Numbers, str | Path], list[Path]]
     caption: Callable[[Numbers], str]

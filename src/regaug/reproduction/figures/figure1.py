@@ -103,7 +103,7 @@ def _augment_all(seed: int) -> Iterator[tuple[str, tuple[Tensor, Tensor]]]:
     by_target = NearestBatchSampler(y, BATCH, seed=seed)
 
     def run(augment: Augmentation[Any], sampler: BatchSampler) -> tuple[Tensor, Tensor]:
-        augment.generator.manual_seed(_random.derive(seed))
+        augment.generator.manual_seed(_random.derive(_random.Stream.FIGURES, seed))
         new = [torch.column_stack(augment(x[batch], y[batch])) for batch in sampler]
         return points[[row for batch in sampler for row in batch]], torch.cat(new)
 
@@ -132,4 +132,4 @@ def _set_title(axis: Any, name: str, words: str, color: str) -> None:
     axis.text(0.5, 1.03, words, ha="center", transform=axis.transAxes)
 
 
-FIGURE = Figure("new samples of a curve", (), compute, draw, caption)
+FIGURE = Figure("new samples of a curve", compute, draw, caption)

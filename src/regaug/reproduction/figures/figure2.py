@@ -109,4 +109,4 @@ def _show_the_end(axes: Any, data: Numbers, parts: tuple[str, ...]) -> None:
         axis.set_ylim(min(late) - room, max(late) + room)
 
 
-FIGURE = Figure("errors over the epochs on NO2", ("no2",), compute, draw, caption)
+FIGURE = Figure("errors over the epochs on NO2", compute, draw, caption)

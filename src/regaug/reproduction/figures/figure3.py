@@ -152,4 +152,4 @@ def _draw_densities(axis: Any, density: Numbers) -> None:
     axis.legend(loc="upper right")
 
 
-FIGURE = Figure("error over lambda on NO2", ("no2",), compute, draw, caption)
+FIGURE = Figure("error over lambda on NO2", compute, draw, caption)

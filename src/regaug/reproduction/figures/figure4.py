@@ -114,7 +114,7 @@ def _parts(split: Split) -> dict[str, Part]:
 def _some(part: Part, n: int) -> Part:
     """Return rows spread evenly over a part: all windows would take many times as long."""
     rows = np.linspace(0, len(part) - 1, n).astype(np.int64)
-    return Part(x=part.x[rows], y=part.y[rows], rows=part.rows[rows])
+    return part.take(rows)
 
 
-FIGURE = Figure("error over lambda on Crimes and a series", tuple(NAMES), compute, draw, caption)
+FIGURE = Figure("error over lambda on Crimes and a series", compute, draw, caption)

@@ -160,7 +160,7 @@ def _batches(seeds: int) -> Iterator[tuple[Tensor, int]]:
 
 def _perturb(rows: Tensor, k: int, seed: int) -> _Change:
     """Return the singular values of ``rows`` with noise, shrunk and grown."""
-    generator = _random.make_generator(_random.derive(seed))
+    generator = _random.make_generator(_random.derive(_random.Stream.FIGURES, seed))
     before = torch.linalg.svdvals(rows)
     shape = (DRAWS, *rows.shape)
     errors = SIGMA * torch.randn(shape, generator=generator, dtype=torch.float64)
@@ -183,4 +183,4 @@ def _bounds(rows: Tensor, errors: Tensor, before: Tensor) -> tuple[Tensor, Tenso
     return low, high
 
 
-FIGURE = Figure("what noise and FOMA do to singular values", ("no2",), compute, draw, caption)
+FIGURE = Figure("what noise and FOMA do to singular values", compute, draw, caption)

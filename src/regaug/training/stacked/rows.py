@@ -99,7 +99,7 @@ class StackedRows:
     def _part(self, name: str, starts: Iterable[int]) -> StackedPart:
         places, targets = [], []
         for split, start in zip(self.splits, starts, strict=True):
-            part: Part = getattr(split, name)
+            part = split.parts[name]
             rows = torch.arange(len(part))
             if name == "train" and (some := recorded_training_rows(len(part))) is not None:
                 rows = torch.from_numpy(some)

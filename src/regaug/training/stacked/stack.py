@@ -102,7 +102,8 @@ class Stack:
     def _train_epoch(self, epoch: int) -> list[float]:
         """Take the steps of one epoch and return the mean loss of every run."""
         for run in self.runs:
-            run.augmentation.generator.manual_seed(_random.derive(run.settings.seed, epoch, 0, 0))
+            seed = _random.derive(_random.Stream.EPOCHS, run.settings.seed, epoch, 0)
+            run.augmentation.generator.manual_seed(seed)
             run.sampler.set_epoch(epoch)
         batches = self._batches()
         counts = [len(run.sampler) for run in self.runs]

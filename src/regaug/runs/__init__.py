@@ -1,0 +1,1 @@
+"""Runs: what is to be done, who does it, and what came out."""

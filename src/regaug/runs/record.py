@@ -1,0 +1,158 @@
+"""What came out of a run: scores that know their metric, and what a report shows of it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import index
+from typing import Any, Literal, Self, get_args
+
+import numpy as np
+
+from regaug._files import JSON
+from regaug.data.base import Split
+from regaug.metrics import METRICS, Scores
+from regaug.runs.run import Run
+from regaug.training.results import Ending, RunResult, versions
+
+Curve = Literal["loss", "train", "validation", "test"]
+# Test rows whose predictions are kept of a run, for the report.
+_SHOWN_ROWS = 200
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Some test rows, ``(n, m)``: their targets and what was predicted for them."""
+
+    true: Sequence[Sequence[float | None]] = ()
+    predicted: Sequence[Sequence[float | None]] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class RunRecord:
+    """What came out of a run; a store keeps it as a line of JSON.
+
+    Attributes:
+        run: What was done.
+        scores: Scores by the name of the part, in the target's own units; empty if the run has
+            diverged before it had learned anything.
+        ending: Why it ended.
+        best_epoch: The epoch that the scores are of, counted from 1; 0 for a baseline.
+        epochs: How many epochs it took.
+        seconds: Time it took.
+        sizes: Numbers of training, validation and test rows.
+        made_by: Versions of what it was made with.
+        chosen: What a baseline has chosen on the validation rows, such as its penalty.
+        curves: Errors after every epoch by part, and the loss; empty if they were not kept.
+        sample: Some predictions; empty if they were not kept.
+    """
+
+    run: Run
+    scores: Mapping[str, Scores]
+    ending: Ending
+    best_epoch: int
+    epochs: int
+    seconds: float
+    sizes: tuple[int, int, int]
+    made_by: Mapping[str, str]
+    chosen: Mapping[str, JSON] = field(default_factory=dict)
+    curves: Mapping[Curve, Sequence[float | None]] = field(default_factory=dict)
+    sample: Sample = Sample()
+
+    @classmethod
+    def of(cls, run: Run, result: RunResult, split: Split, *, details: bool) -> Self:
+        """Return what a store keeps of a result: no weights, and few of the predictions.
+
+        Args:
+            run: What was done.
+            result: What came out.
+            split: The rows, in the target's own units.
+            details: Whether to keep the curves and a sample of the predictions.
+        """
+        history = result.history if details else ()
+        names: tuple[Curve, ...] = get_args(Curve)
+        return cls(
+            run=run,
+            scores=result.scores,
+            ending=result.ending,
+            best_epoch=result.best_epoch,
+            epochs=len(result.history),
+            seconds=round(result.seconds, 3),
+            sizes=_sizes(split),
+            made_by=result.made_by,
+            chosen=dict(result.settings.method) if run.is_baseline else {},
+            curves={name: [_short(getattr(epoch, name)) for epoch in history] for name in names}
+            if history
+            else {},
+            sample=_sample(result, split) if details else Sample(),
+        )
+
+    @classmethod
+    def diverged(cls, run: Run, split: Split) -> Self:
+        """Return the record of a run that has learned nothing: a finding like any other."""
+        return cls(run, {}, "diverged", 0, 0, 0.0, _sizes(split), versions())
+
+    def score(self, part: str, metric: str) -> float | None:
+        """Return the value of a metric on a part; None if it is undefined, or the run failed."""
+        scores = self.scores.get(part)
+        return None if scores is None else scores.value(metric)
+
+    def validation_error(self, metric: str) -> float:
+        """Return what runs are chosen by: lower is better for every metric, infinite for failed."""
+        return METRICS[metric].error(self.score("validation", metric))
+
+    def to_dict(self) -> dict[str, JSON]:
+        """Return plain values, for a JSON file."""
+        return {
+            "run": self.run.to_dict(),
+            "scores": {name: scores.to_dict() for name, scores in self.scores.items()},
+            "ending": self.ending,
+            "best_epoch": self.best_epoch,
+            "epochs": self.epochs,
+            "seconds": self.seconds,
+            "sizes": list(self.sizes),
+            "made_by": dict(self.made_by),
+            "chosen": dict(self.chosen),
+            "curves": {name: list(values) for name, values in self.curves.items()},
+            "sample": {"true": list(self.sample.true), "predicted": list(self.sample.predicted)},
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Return the record that :meth:`to_dict` wrote down.
+
+        Raises:
+            LookupError, TypeError, ValueError, AttributeError: It is something else.
+        """
+        train, validation, test = values["sizes"]
+        ending = values["ending"]
+        if ending not in get_args(Ending):
+            raise ValueError(f"unknown ending {ending!r}")
+        return cls(
+            run=Run.from_dict(values["run"]),
+            scores={name: Scores.from_dict(own) for name, own in values["scores"].items()},
+            ending=ending,
+            best_epoch=index(values["best_epoch"]),
+            epochs=index(values["epochs"]),
+            seconds=float(values["seconds"]),
+            sizes=(index(train), index(validation), index(test)),
+            made_by={str(name): str(own) for name, own in values["made_by"].items()},
+            chosen=dict(values["chosen"]),
+            curves={name: values["curves"][name] for name in values["curves"]},
+            sample=Sample(values["sample"]["true"], values["sample"]["predicted"]),
+        )
+
+
+def _sizes(split: Split) -> tuple[int, int, int]:
+    return len(split.train), len(split.validation), len(split.test)
+
+
+def _sample(result: RunResult, split: Split) -> Sample:
+    rows = np.unique(np.linspace(0, len(split.test) - 1, _SHOWN_ROWS).astype(np.int64))
+    true, predicted = (
+        [[_short(value) for value in row] for row in values[rows].tolist()]
+        for values in (split.test.y, result.predictions["test"])
+    )
+    return Sample(true, predicted)
+
+
+def _short(value: float | None) -> float | None:
+    return None if value is None or not np.isfinite(value) else float(f"{value:.5g}")

@@ -1,0 +1,83 @@
+"""What a study is: everything that its runs have in common."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal, Self, get_args
+
+from regaug._checks import check_choice, check_integer, check_range
+from regaug._files import JSON
+from regaug.exceptions import StoreError
+from regaug.metrics import METRICS, MetricName
+
+Search = Literal["random", "tpe"]
+REFERENCE = "erm"
+
+
+@dataclass(frozen=True)
+class StudyConfig:
+    """What makes a study what it is; two studies that differ in it are never mixed.
+
+    Attributes:
+        problem: Name of the problem.
+        methods: The methods, plain training among them.
+        baselines: What stands beside them.
+        trials: Settings that are tried of every method.
+        splits: Number of splits.
+        metric: The error that chooses and is compared.
+        test_share: Test rows per row that made the model, validation rows included.
+        independent: Whether the splits have no rows in common.
+        search: How settings are found.
+        seed: Decides settings and runs.
+        epochs: Epochs of a run, at most.
+        patience: Epochs without progress after which a run stops.
+        hidden: Widths of the hidden layers of the table net; empty for another network.
+        rows: Rows of the data.
+        columns: Inputs of a row.
+        targets: Targets of a row.
+        checksum: Differs for other rows.
+        reference: The method that the others are compared with.
+    """
+
+    problem: str
+    methods: tuple[str, ...]
+    baselines: tuple[str, ...]
+    trials: int
+    splits: int
+    metric: MetricName
+    test_share: float
+    independent: bool = False
+    search: Search = "random"
+    seed: int = 0
+    epochs: int = 200
+    patience: int = 20
+    hidden: tuple[int, ...] = ()
+    rows: int = 0
+    columns: int = 0
+    targets: int = 1
+    checksum: str = ""
+    reference: str = REFERENCE
+
+    def __post_init__(self) -> None:
+        check_integer("trials", self.trials, 1)
+        check_integer("splits", self.splits, 1)
+        check_integer("seed", self.seed, 0)
+        check_choice("metric", self.metric, tuple(METRICS))
+        check_choice("search", self.search, get_args(Search))
+        check_range("test_share", self.test_share, 0.0)
+
+    def to_dict(self) -> dict[str, JSON]:
+        """Return plain values, for a JSON file."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Return the configuration that :meth:`to_dict` wrote down."""
+        names = {part.name for part in fields(cls)}
+        if set(values) != names:
+            raise StoreError(
+                "The folder holds runs of something else than a study: "
+                f"{', '.join(sorted(set(values) ^ names)[:4])} differ. Name the folder that "
+                "`regaug compare` has written."
+            )
+        lists = ("methods", "baselines", "hidden")
+        return cls(**{**values, **{name: tuple(values[name]) for name in lists}})
