@@ -1,7 +1,5 @@
 """Data sets by name."""
 
-import subprocess
-import sys
 from importlib import import_module
 from pathlib import Path
 
@@ -144,15 +142,14 @@ def test_an_unknown_option_is_met_with_the_right_one():
         load("synthetic-sine", kind="line")
 
 
-def test_a_listing_imports_no_loader():
+def test_a_listing_imports_no_loader(fresh):
     modules = {named.loader.partition(":")[0] for named in DATASETS.values()}
     code = (
         "import sys; from regaug.data.datasets import named\n"
         "for name in named.NAMES: named.where(name), named.how(name)\n"
         "print(*sys.modules)"
     )
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    imported = set(ran.stdout.split())
+    imported = set(fresh(code).split())
     assert not imported & {f"regaug.data.datasets.{module}" for module in modules}
     assert not imported & {"pandas", "pyarrow", "requests", "rich", "av", "PIL", "matplotlib"}
 
