@@ -14,6 +14,7 @@ from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from unittest import mock
 
+import numpy as np
 import pytest
 from filelock import FileLock
 from hypothesis import settings
@@ -44,6 +45,19 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     name = f"serial-tests-{os.environ['PYTEST_XDIST_TESTRUNUID']}.lock"
     with FileLock(Path(tempfile.gettempdir(), name)):
         return (yield)
+
+
+@pytest.fixture
+def made_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A data folder with a made-up Airfoil of 1503 rows, and nothing else."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(0, 1, (1503, 5))
+    y = 120 + 3 * np.sin(3 * x[:, 0]) + 2 * x[:, 1] + 0.3 * rng.standard_normal(1503)
+    folder = tmp_path / "data" / "airfoil"
+    folder.mkdir(parents=True)
+    np.savetxt(folder / "airfoil_self_noise.dat", np.column_stack([x, y]), delimiter="\t")
+    monkeypatch.setenv("REGAUG_DATA", str(tmp_path / "data"))
+    return tmp_path / "data"
 
 
 @pytest.fixture(scope="session")

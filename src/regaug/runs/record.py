@@ -75,7 +75,7 @@ class RunRecord:
             ending=result.ending,
             best_epoch=result.best_epoch,
             epochs=len(result.history),
-            seconds=round(result.seconds, 3),
+            seconds=float(f"{result.seconds:.4g}"),  # short ones are compared too
             sizes=_sizes(split),
             made_by=result.made_by,
             chosen=dict(result.settings.method) if run.is_baseline else {},

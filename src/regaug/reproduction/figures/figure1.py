@@ -11,7 +11,8 @@ from torch import Tensor
 from regaug import _random
 from regaug._checks import check_integer
 from regaug.augment import CEMS, FOMA, Augmentation, GaussianNoise, Mixup
-from regaug.reproduction.figures.base import SEEDS, Figure, Numbers, compact, count, spread
+from regaug.formatting import count
+from regaug.reproduction.figures.base import SEEDS, Figure, Numbers, compact, spread
 from regaug.reproduction.figures.drawing import COLORS, make_canvas, save, style
 from regaug.samplers import BatchSampler, NearestBatchSampler, RandomBatchSampler
 from regaug.training.results import versions
@@ -33,9 +34,9 @@ _COLORS = {
 }
 
 
-def compute(seeds: int = SEEDS, budget: float | None = None) -> Numbers:
-    """Augment points of a sine with every method; it takes seconds, whatever the budget."""
-    del budget
+def compute(seeds: int = SEEDS, max_minutes: float | None = None) -> Numbers:
+    """Augment points of a sine with every method, which takes seconds."""
+    del max_minutes
     draws = [dict(_augment_all(seed)) for seed in range(check_integer("seeds", seeds, 1))]
     methods: Numbers = {}
     for name, (_, new) in draws[0].items():

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from regaug.reproduction.figures.base import SEEDS, Figure, Numbers, Plan, count, join, spread
+from regaug.formatting import count, sentences
+from regaug.reproduction.figures.base import SEEDS, Figure, Numbers, Plan, spread
 from regaug.reproduction.figures.drawing import COLORS, draw_band, make_canvas, save, style
 from regaug.reproduction.figures.trainings import SAME, train_no2
 from regaug.training.results import RunResult, versions
@@ -27,16 +28,16 @@ NOTE = (
 )
 
 
-def compute(seeds: int = SEEDS, budget: float | None = None) -> Numbers:
+def compute(seeds: int = SEEDS, max_minutes: float | None = None) -> Numbers:
     """Train plain and with FOMA on NO2 and keep the errors of every epoch."""
-    plan = Plan.make(seeds, budget, MINUTES)
+    plan = Plan.make(seeds, max_minutes, MINUTES)
     _, runs = train_no2(plan)
     return {
         "curves": {name: _curves(results) for name, results in runs.items()},
         "facts": {name: _facts(results) for name, results in runs.items()},
         "settings": {name: results[0].settings.to_dict() for name, results in runs.items()},
         "seeds": plan.seeds,
-        "note": join(NOTE.format(splits=count(plan.seeds, "split")), plan.words),
+        "note": sentences(NOTE.format(splits=count(plan.seeds, "split")), plan.words),
         "made_by": versions(),
     }
 

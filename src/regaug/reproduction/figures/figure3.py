@@ -8,7 +8,8 @@ import torch
 from numpy.typing import NDArray
 
 from regaug.data.base import Part, Split
-from regaug.reproduction.figures.base import SEEDS, Figure, Numbers, Plan, compact, count, join
+from regaug.formatting import count, sentences
+from regaug.reproduction.figures.base import SEEDS, Figure, Numbers, Plan, compact
 from regaug.reproduction.figures.drawing import make_canvas, save, style
 from regaug.reproduction.figures.sweep import (
     INPUTS,
@@ -39,12 +40,12 @@ NOTE = (
 )
 
 
-def compute(seeds: int = SEEDS, budget: float | None = None) -> Numbers:
+def compute(seeds: int = SEEDS, max_minutes: float | None = None) -> Numbers:
     """Train on NO2, sweep lambda on three sets of rows, and estimate the densities."""
-    plan = Plan.make(seeds, budget, MINUTES)
+    plan = Plan.make(seeds, max_minutes, MINUTES)
     splits, runs = train_no2(plan)
     parts = [_parts(split) for split in splits]
-    size = foma_settings("no2")["batch_size"]
+    size = foma_settings("no2").batch_size
     whole = Scaled(parts[0]["all"], size)
     cuts = f"{min(whole.cuts)} to {max(whole.cuts)}"
     return {
@@ -53,7 +54,7 @@ def compute(seeds: int = SEEDS, budget: float | None = None) -> Numbers:
         "density": _densities(whole),
         "settings": {name: results[0].settings.to_dict() for name, results in runs.items()},
         "seeds": plan.seeds,
-        "note": join(NOTE.format(splits=count(plan.seeds, "split"), cuts=cuts), plan.words),
+        "note": sentences(NOTE.format(splits=count(plan.seeds, "split"), cuts=cuts), plan.words),
         "made_by": versions(),
     }
 

@@ -19,8 +19,9 @@ from regaug import _random
 from regaug._checks import check_integer
 from regaug.augment.joint import joint_dimension, joint_rows
 from regaug.data import load
+from regaug.formatting import count
 from regaug.functional.spectral import scale_singular_values
-from regaug.reproduction.figures.base import SEEDS, Figure, Numbers, compact, count
+from regaug.reproduction.figures.base import SEEDS, Figure, Numbers, compact
 from regaug.reproduction.figures.drawing import COLORS, INK, make_canvas, save, style
 from regaug.reproduction.figures.trainings import foma_settings
 from regaug.samplers import NearestBatchSampler
@@ -43,9 +44,9 @@ NOTE = (
 )
 
 
-def compute(seeds: int = SEEDS, budget: float | None = None) -> Numbers:
-    """Perturb batches of NO2 in three ways; it takes seconds, whatever the budget."""
-    del budget
+def compute(seeds: int = SEEDS, max_minutes: float | None = None) -> Numbers:
+    """Perturb batches of NO2 in three ways, which takes seconds."""
+    del max_minutes
     seeds = check_integer("seeds", seeds, 1)
     changes = [_perturb(rows, k, number) for number, (rows, k) in enumerate(_batches(seeds))]
     small = [torch.arange(len(c.before)) >= c.k for c in changes]
@@ -150,7 +151,7 @@ def compact_all(values: dict[str, Tensor]) -> dict[str, list[float]]:
 
 def _batches(seeds: int) -> Iterator[tuple[Tensor, int]]:
     """Yield FOMA's batches of one epoch for every split, as joint rows, with their cuts."""
-    data, size = load("no2"), foma_settings("no2")["batch_size"]
+    data, size = load("no2"), foma_settings("no2").batch_size
     for seed in range(seeds):
         part = data.split(seed, protocol="paper").train
         for batch in NearestBatchSampler(part.y, size, seed=seed, drop_last=True):
