@@ -2,6 +2,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# On all cores. The tests of a file share fixtures, so one worker does them.
+PYTEST := $(BIN)/python -m pytest --numprocesses logical --dist loadfile
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-all check format bench findings docs clean
@@ -19,11 +21,11 @@ $(READY): pyproject.toml constraints.txt
 demo: $(READY)  ## compare five methods on a built-in table, write a report
 	$(BIN)/regaug compare --quick
 
-test: $(READY)  ## run the tests and the examples in the docs
-	$(BIN)/python -m pytest -m "not slow"
+test: $(READY)  ## run the tests and the examples in the docs, on all cores
+	$(PYTEST) -m "not slow"
 
 test-all: $(READY)  ## the same with the slow tests
-	$(BIN)/python -m pytest
+	$(PYTEST)
 
 check: $(READY)  ## formatting, lint, types
 	$(BIN)/ruff format --check .

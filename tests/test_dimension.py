@@ -78,7 +78,7 @@ def test_agrees_with_the_definition(n, d, seed):
 
 
 @pytest.mark.parametrize("columns", [3, 40])
-def test_all_ways_of_searching_find_the_same_neighbors(columns, monkeypatch):
+def test_all_ways_of_searching_find_the_same_neighbors(columns):
     # Far from the origin and in tight pairs: what a search by products alone would get wrong.
     rng = np.random.default_rng(0)
     points = 1e4 + rng.standard_normal((700, columns))
@@ -90,8 +90,7 @@ def test_all_ways_of_searching_find_the_same_neighbors(columns, monkeypatch):
     torch.testing.assert_close(module._search_by_products(everything, centered), direct)
     tree = torch.from_numpy(np.column_stack(module._search_by_tree(points)))
     torch.testing.assert_close(tree, direct, rtol=1e-4, atol=0)
-    monkeypatch.setattr(module, "_BLOCK", 5000)  # several blocks
-    blocks = torch.from_numpy(np.column_stack(module._two_nearest(rows)))
+    blocks = torch.from_numpy(np.column_stack(module._two_nearest(rows, block=5000)))  # several
     torch.testing.assert_close(blocks, direct, rtol=1e-4, atol=0)
 
 

@@ -24,6 +24,7 @@ PUBLIC = {
     "training",
     "FOMA",
     "NearestBatchSampler",
+    "Problem",
     "RandomBatchSampler",
     "WeightedBatchSampler",
     "data",

@@ -1,6 +1,8 @@
 """Data augmentation for regression in PyTorch."""
 
-from regaug import data, functional, methods, metrics, models, report, training
+import regaug.report  # noqa: F401 - it makes itself known to studies
+from regaug import data, functional, methods, metrics, models, training
+from regaug._version import __version__ as __version__
 from regaug.augment import ADA, CEMS, FOMA, CMixup, Compose, GaussianNoise, Identity, Mixup
 from regaug.dimension import linear_dimension, two_nn
 from regaug.problems import Problem
@@ -12,8 +14,6 @@ from regaug.samplers import (
 )
 from regaug.studies.auto import fit
 from regaug.studies.compare import compare
-
-__version__ = "0.1.0"
 
 __all__ = [
     "ADA",
@@ -37,7 +37,6 @@ __all__ = [
     "methods",
     "metrics",
     "models",
-    "report",
     "training",
     "two_nn",
 ]

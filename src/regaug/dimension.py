@@ -16,8 +16,6 @@ from regaug.functional.spectral import rank_at_share
 
 # A tree beats comparing all pairs up to about this many columns, and from this many points on.
 TREE_COLUMNS, TREE_POINTS = 15, 1_000
-# Distances held in memory at a time (32 MB), whatever the number of points.
-_BLOCK = 2**22
 # Neighbors that are measured again exactly after a search by matrix products.
 _CANDIDATES = 8
 
@@ -130,8 +128,15 @@ def _as_rows(points: NDArray[Any] | Tensor) -> Tensor:
     return rows
 
 
-def _two_nearest(rows: Tensor) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the distances of every row to its nearest and to its second nearest other row."""
+def _two_nearest(
+    rows: Tensor, *, block: int = 2**22
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the distances of every row to its nearest and to its second nearest other row.
+
+    Args:
+        rows: The points.
+        block: Distances held in memory at a time (32 MB), whatever the number of points.
+    """
     n, columns = rows.shape
     if n < 3:
         return np.full(n, np.inf), np.full(n, np.inf)
@@ -139,9 +144,7 @@ def _two_nearest(rows: Tensor) -> tuple[NDArray[np.float64], NDArray[np.float64]
         return _search_by_tree(rows.cpu().numpy())
     search = _search_directly if n <= TREE_POINTS else _search_by_products
     rows = rows - rows.mean(dim=0)
-    blocks = [
-        search(indices, rows) for indices in torch.split(torch.arange(n), max(_BLOCK // n, 1))
-    ]
+    blocks = [search(indices, rows) for indices in torch.split(torch.arange(n), max(block // n, 1))]
     nearest = torch.cat(blocks).cpu().numpy()
     return nearest[:, 0], nearest[:, 1]
 

@@ -45,6 +45,10 @@ class MissingExtraError(RegaugError, ImportError):
     """A package is needed that is installed with an extra of this one."""
 
 
+class FileError(RegaugError, OSError):
+    """A file cannot be written or read, or does not hold what was written."""
+
+
 class CheckpointError(RegaugError, RuntimeError):
     """A saved state cannot be written, cannot be read, or belongs to something else."""
 

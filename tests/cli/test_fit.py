@@ -8,10 +8,10 @@ import pytest
 import torch
 
 import regaug
+from regaug import _files
 from regaug.cli import fit as command
 from regaug.data import read_table
 from regaug.ensemble import Ensemble
-from regaug.training import state_files
 
 QUICK = ("--method", "erm", "--members", 2)
 
@@ -101,7 +101,7 @@ def test_a_full_disk_leaves_the_model_that_was_there(fails, model, houses, tmp_p
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     before = {file.name: file.read_bytes() for file in model.iterdir()}
-    monkeypatch.setattr(state_files.os, "replace", full)
+    monkeypatch.setattr(_files.os, "replace", full)
     line = fails("fit", houses, "--target", "price", *QUICK, "--seed", 5, "--out", model)
     assert "No space left on device" in line
     assert {file.name: file.read_bytes() for file in model.iterdir()} == before

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from regaug.cli import writing
+from regaug.cli.tables import write_table
 from regaug.ensemble import Ensemble
 
 NEW = ["price_predicted", "price_spread", "price_low", "price_high"]
@@ -215,5 +215,5 @@ def test_a_failed_write_leaves_what_was_there(fails, files, model, tmp_path, mon
 def test_what_parquet_cannot_hold_is_said(tmp_path):
     mixed = pd.DataFrame({"a": [1, "b", None]})
     with pytest.raises(ValueError, match="cannot be written as Parquet: .* Write a .csv file"):
-        writing.write_table(mixed, tmp_path / "out.parquet")
+        write_table(mixed, tmp_path / "out.parquet")
     assert list(tmp_path.iterdir()) == []

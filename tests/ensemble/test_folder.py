@@ -1,14 +1,20 @@
 """A model folder: the same model comes back, and nothing else is accepted."""
 
+import errno
 import json
+import os
+import shutil
+from dataclasses import replace
 
 import pytest
 import torch
 
+from regaug import _files
+from regaug._files import seal
 from regaug.data import load
 from regaug.ensemble import Ensemble, fit_ensemble
+from regaug.ensemble.folder import read_state, write_state
 from regaug.exceptions import CheckpointError
-from regaug.training.state_files import read_state, write_state
 
 
 @pytest.fixture
@@ -92,8 +98,6 @@ def change(state, path, value):
 WEIGHT = "weights/head.bias"
 NAN = torch.full((3, 2), float("nan"))
 HOSTILE = {
-    "format": ["pickle", None, torch.ones(2)],
-    "version": [2, "1", None, torch.ones(2)],
     "targets": [[], ["price"], ["price", "price"], [1, 2], "price", None],
     "method": ["auto", "os.system", 3, ["erm"]],
     "settings": [{}, None, []],
@@ -131,34 +135,103 @@ HOSTILE = {
     ("path", "value"), [(path, value) for path, values in HOSTILE.items() for value in values]
 )
 def test_a_folder_that_says_something_impossible_is_refused(folder, path, value):
-    state = read_state(folder, name="model")
+    state = read_state(folder)
     change(state, path, value)
-    write_state(folder, state, name="model")  # with sums that fit
+    write_state(folder, state)  # with sums that fit
     with pytest.raises(CheckpointError, match="Cannot use the model"):
         Ensemble.load(folder)
 
 
-@pytest.mark.parametrize("key", ["hidden", "weights", "floor", "settings", "version"])
+@pytest.mark.parametrize("key", ["hidden", "weights", "floor", "settings"])
 def test_a_folder_that_lacks_something_is_refused(folder, key):
-    state = read_state(folder, name="model")
+    state = read_state(folder)
     del state[key]
-    write_state(folder, state, name="model")
+    write_state(folder, state)
     with pytest.raises(CheckpointError, match="Cannot use the model"):
         Ensemble.load(folder)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        *[("format", value) for value in ("pickle", None, [1.0])],
+        *[("version", value) for value in (2, "1", None, True)],
+        *[("tensors", value) for value in ("00000000", None)],
+        *[("state", value) for value in ([], None, {"hidden": {"$tensor": "nowhere"}})],
+    ],
+)
+def test_a_document_of_another_form_is_refused(folder, key, value):
+    document = json.loads((folder / "model.json").read_text())
+    del document["crc32"]
+    for changed in (document | {key: value}, {k: v for k, v in document.items() if k != key}):
+        (folder / "model.json").write_bytes(seal(changed))  # with a sum that fits
+        with pytest.raises(CheckpointError, match="Cannot use .*model.* Fit "):
+            Ensemble.load(folder)
+
+
+def test_a_newer_model_names_the_version_that_wrote_it(folder):
+    document = json.loads((folder / "model.json").read_text())
+    (folder / "model.json").write_text(json.dumps(document | {"version": 2, "regaug": "9.8.7"}))
+    with pytest.raises(CheckpointError, match=r"format 2, written by regaug 9\.8\.7, .*Use the"):
+        Ensemble.load(folder)
+
+
+def test_a_model_of_two_models_is_refused(model, folder, tmp_path):
+    weights = {name: 2 * weight for name, weight in model.members.weights.items()}
+    replace(model, members=replace(model.members, weights=weights)).save(tmp_path / "other")
+    shutil.copy(tmp_path / "other" / "model.safetensors", folder)
+    with pytest.raises(CheckpointError, match=r"`model\.json` must fit model\.safetensors"):
+        Ensemble.load(folder)
+
+
+@pytest.mark.parametrize(
+    ("function", "at"), [("fsync", 0), ("fsync", 2), ("replace", 0), ("replace", 1)]
+)
+def test_a_failed_write_leaves_the_model_it_would_replace(
+    model, folder, tmp_path, monkeypatch, function, at
+):
+    real, calls = getattr(os, function), []
+
+    def fail(*arguments):
+        calls.append(arguments)
+        if len(calls) == at + 1:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return real(*arguments)
+
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    monkeypatch.setattr(_files.os, function, fail)
+    with pytest.raises(CheckpointError, match="No space left on device. Free some space"):
+        replace(model, targets=("other", "names")).save(folder)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    assert os.listdir(tmp_path) == ["model"]
+
+
+def test_a_kill_between_the_two_renames_leaves_the_earlier_model(model, folder, tmp_path):
+    folder.rename(folder.with_name("model.previous"))
+    assert Ensemble.load(folder).targets == model.targets
+    replace(model, targets=("other", "names")).save(folder)
+    assert Ensemble.load(folder).targets == ("other", "names")
+    assert os.listdir(tmp_path) == ["model"]
+
+
+def test_the_same_model_gives_the_same_files(model, folder, tmp_path):
+    model.save(tmp_path / "again")
+    for path in folder.iterdir():
+        assert path.read_bytes() == (tmp_path / "again" / path.name).read_bytes()
 
 
 def test_members_without_weights_cannot_hide_a_net_of_any_size(folder):
-    state = read_state(folder, name="model")
+    state = read_state(folder)
     state["weights"] = {name: weight[:0] for name, weight in state["weights"].items()}
     state["hidden"] = [10**9, 10**9]
-    write_state(folder, state, name="model")
+    write_state(folder, state)
     with pytest.raises(CheckpointError, match="fit the layers"):
         Ensemble.load(folder)
 
 
 def test_the_checks_accept_what_was_written(folder):
-    state = read_state(folder, name="model")
-    write_state(folder, state, name="model")
+    state = read_state(folder)
+    write_state(folder, state)
     assert Ensemble.load(folder).targets == ("price", "tax")
     document = json.loads((folder / "model.json").read_text())
     assert document["state"]["hidden"] == [16, 8]

@@ -53,7 +53,7 @@ def test_rows_put_aside_are_not_the_test_rows_of_a_split_with_the_same_seed():
 
 @pytest.mark.parametrize("share", [0.0, 0.6, float("nan")])
 def test_a_share_out_of_range_is_refused(share):
-    with pytest.raises(ArgumentError, match="`calibration_share` must be in"):
+    with pytest.raises(ArgumentError, match="`share` must be in"):
         calibration_rows(make_data(100), share=share)
 
 

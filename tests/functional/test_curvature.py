@@ -7,6 +7,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch.overrides import TorchFunctionMode
 
 from regaug.exceptions import ArgumentError, ArgumentTypeError, NonFiniteError
 from regaug.functional import curvature, foma
@@ -23,6 +24,19 @@ def make_batch(n, d_x, m, d, seed, dtype=torch.float64):
 
 def cat(pair):
     return torch.cat(pair, dim=-1)
+
+
+class Systems(TorchFunctionMode):
+    """Note the shapes of the linear systems that are solved."""
+
+    def __init__(self):
+        super().__init__()
+        self.shapes = []
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        if function is torch.linalg.cholesky:
+            self.shapes.append(tuple(args[0].shape))
+        return function(*args, **(kwargs or {}))
 
 
 batches = st.builds(
@@ -105,18 +119,11 @@ def test_the_two_forms_of_ridge_regression_agree(q, d):
 
 
 @pytest.mark.parametrize(("q", "d", "order", "side"), [(40, 2, 2, 5), (4, 3, 2, 4), (9, 3, 1, 3)])
-def test_the_smaller_system_is_solved(q, d, order, side, monkeypatch):
-    sides = []
-    solve = curvature._solve
-
-    def record(gram, *args):
-        sides.append(gram.shape)
-        return solve(gram, *args)
-
-    monkeypatch.setattr(curvature, "_solve", record)
+def test_the_smaller_system_is_solved(q, d, order, side):
     x, y, eta = make_batch(q, 5, 1, d, seed=0)
-    cems(x, y, eta=eta, order=order)
-    assert sides == [(q, side, side)]  # all points in one call
+    with Systems() as systems:
+        cems(x, y, eta=eta, order=order)
+    assert systems.shapes == [(q, side, side)]  # all points in one call
 
 
 # Properties.
@@ -178,20 +185,13 @@ def test_a_stack_equals_its_batches_one_by_one(stored):
         torch.testing.assert_close(one, cat(cems(*single[:2], eta=single[2])))
 
 
-def test_systems_too_large_for_memory_are_solved_in_blocks(monkeypatch):
+def test_systems_too_large_for_memory_are_solved_in_blocks():
     x, y, eta = make_batch(11, 3, 1, 2, seed=0)
     whole = cat(cems(x, y, eta=eta))
-    sizes = []
-    solve = curvature._weights
-
-    def count(u, *args):
-        sizes.append(u.shape[-3])
-        return solve(u, *args)
-
-    monkeypatch.setattr(curvature, "_weights", count)
-    monkeypatch.setattr(curvature, "_BLOCK", 4 * 11 * 11)
-    torch.testing.assert_close(cat(cems(x, y, eta=eta)), whole)
-    assert sizes == [4, 4, 3]
+    with Systems() as systems:
+        in_blocks = cat(cems(x, y, eta=eta, block=4 * 11 * 11))
+    torch.testing.assert_close(in_blocks, whole)
+    assert [shape[0] for shape in systems.shapes] == [4, 4, 3]
 
 
 def test_half_precision_is_computed_in_more():

@@ -15,7 +15,7 @@ LINE = re.compile(
 )
 
 
-def run(processes):
+def run_with_torchrun(processes):
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
     done = subprocess.run(
         [*torchrun, f"--nproc-per-node={processes}", str(EXAMPLE)],
@@ -25,12 +25,19 @@ def run(processes):
         timeout=300,
     )
     assert done.returncode == 0, done.stderr
-    return [match.groups() for match in LINE.finditer(done.stdout)]
+    return done.stdout
 
 
-def test_two_processes_share_the_batches_and_end_with_the_same_weights():
+@pytest.mark.serial
+@pytest.mark.parametrize("start", ["forked", pytest.param("torchrun", marks=pytest.mark.slow)])
+def test_two_processes_share_the_batches_and_end_with_the_same_weights(start, run_forked, capfd):
     pytest.importorskip("accelerate", reason="accelerate is not installed")
-    lines = run(2)
+    if start == "forked":
+        run_forked(EXAMPLE)
+        written = capfd.readouterr().out
+    else:
+        written = run_with_torchrun(2)
+    lines = [match.groups() for match in LINE.finditer(written)]
     assert len(lines) == 2
     for world, samples, error, _ in lines:
         assert world == "2"

@@ -10,17 +10,20 @@ import numpy as np
 import pytest
 import torch
 
-from regaug.training.state_files import read_state
+from regaug._files import read_state
 
 pytest.importorskip("lightning")
 
 SCRIPT = Path(__file__).with_name("lightning_ddp_script.py")
 TRAINER = ("inputs", "layer")
 
-pytestmark = pytest.mark.skipif(
-    not (torch.distributed.is_available() and torch.distributed.is_gloo_available()),
-    reason="needs a torch with torch.distributed and gloo",
-)
+pytestmark = [
+    pytest.mark.serial,
+    pytest.mark.skipif(
+        not (torch.distributed.is_available() and torch.distributed.is_gloo_available()),
+        reason="needs a torch with torch.distributed and gloo",
+    ),
+]
 
 
 @pytest.fixture(scope="module")
@@ -28,9 +31,12 @@ def script():
     return runpy.run_path(str(SCRIPT))
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+@pytest.fixture(scope="module", params=["forked", pytest.param("torchrun", marks=pytest.mark.slow)])
+def folder(request, run_forked, tmp_path_factory):
     folder = tmp_path_factory.mktemp("distributed")
+    if request.param == "forked":
+        run_forked(SCRIPT, folder)
+        return folder
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
     done = subprocess.run(
         [*command, str(SCRIPT), str(folder)],

@@ -13,7 +13,6 @@ from scipy.stats import chisquare
 from sklearn.neighbors import KernelDensity
 
 from regaug.exceptions import ArgumentError, ArgumentTypeError, NonFiniteError
-from regaug.samplers import kernel_pairs
 from regaug.samplers.kernel_pairs import KernelPairSampler
 
 
@@ -264,10 +263,10 @@ def test_memory_is_a_few_numbers_per_sample():
     assert peaks[0] < 20e6
 
 
-def test_memory_with_several_targets_is_a_block_of_distances(monkeypatch):
-    monkeypatch.setattr(kernel_pairs, "_BLOCK", 2**16)
-    y = make_targets(2000, 8)
-    peak = peak_of_an_epoch(KernelPairSampler(y, 500, bandwidth=0.1))
+def test_memory_with_several_targets_is_a_block_of_distances():
+    sampler = KernelPairSampler(make_targets(2000, 8), 500, bandwidth=0.1)
+    sampler.block = 2**16
+    peak = peak_of_an_epoch(sampler)
     assert peak < 8e6  # all distances would be 32e6
 
 

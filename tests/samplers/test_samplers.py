@@ -13,7 +13,6 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from regaug import NearestBatchSampler, RandomBatchSampler, WeightedBatchSampler
 from regaug.exceptions import ArgumentError, ArgumentTypeError, NonFiniteError
-from regaug.samplers import weighted
 from regaug.samplers.weighted import _Line
 
 SAMPLERS = [RandomBatchSampler, NearestBatchSampler, WeightedBatchSampler]
@@ -97,9 +96,13 @@ def _worker(rank, world_size, store, queue):
     torch.distributed.destroy_process_group()
 
 
-@pytest.mark.parametrize("world_size", [2, 3])
-def test_the_process_group_is_asked_for_rank_and_world_size(tmp_path, world_size):
-    context = multiprocessing.get_context("spawn")
+@pytest.mark.serial
+@pytest.mark.parametrize(
+    ("world_size", "start"),
+    [(2, "fork"), (3, "fork"), pytest.param(2, "spawn", marks=pytest.mark.slow)],
+)
+def test_the_process_group_is_asked_for_rank_and_world_size(tmp_path, world_size, start):
+    context = multiprocessing.get_context(start)
     queue = context.Queue()
     arguments = [(rank, world_size, tmp_path / "store", queue) for rank in range(world_size)]
     processes = [context.Process(target=_worker, args=each) for each in arguments]
@@ -188,8 +191,8 @@ def test_weighted_partners_are_drawn_by_one_over_distance():
     assert ((found - expected).abs() <= 4 * spread + 1e-9).all()
 
 
-def draw_company(values, used, here, count, seed):
-    line = _Line(np.sort(values), np.random.default_rng(seed))
+def draw_company(values, used, here, count, seed, **options):
+    line = _Line(np.sort(values), np.random.default_rng(seed), **options)
     line.is_unused[used] = False
     return line._company(here, count)
 
@@ -206,16 +209,15 @@ def assert_frequencies(counts, expected):
 
 @pytest.mark.parametrize("used", [[0], [0, 1, 2, 9]], ids=["fresh", "near ones used"])
 @pytest.mark.parametrize("rounds", [20, 0], ids=["by proposals", "from all"])
-def test_weighted_draws_are_exact(used, rounds, monkeypatch):
+def test_weighted_draws_are_exact(used, rounds):
     # Near, far and very near: 1e-9 away is a band of its own, and once used holds nearly all mass.
-    monkeypatch.setattr(weighted, "_ROUNDS", rounds)
     values = np.array([0.0, 1e-9, 0.3, 0.31, 0.7, 1.0, 2.0, 4.0, 4.5, 30.0])
     free = [i for i in range(10) if i not in used]
     weights = np.zeros(10)
     weights[free] = 1 / values[free]
     first, second = np.zeros(10), np.zeros(10)
     for seed in range(3000):
-        one, two = draw_company(values, used, 0.0, 2, seed)
+        one, two = draw_company(values, used, 0.0, 2, seed, rounds=rounds)
         first[one] += 1
         second[two] += 1
     expected_second = np.zeros(10)

@@ -1,5 +1,6 @@
 """Two processes, as torchrun starts them, are one training on joint batches."""
 
+import json
 import os
 import runpy
 import subprocess
@@ -13,23 +14,26 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 
 from regaug import _random, methods
+from regaug._files import read_state
 from regaug.training import fit
-from regaug.training.state_files import read_state
 
 SCRIPT = Path(__file__).with_name("ddp_script.py")
 RANKS = (0, 1)
 NAMES = ("erm", "nearest", "layer", "batch norm")
 
-pytestmark = pytest.mark.skipif(
-    not (torch.distributed.is_available() and torch.distributed.is_gloo_available()),
-    reason="needs a torch with torch.distributed and gloo",
-)
+pytestmark = [
+    pytest.mark.serial,
+    pytest.mark.skipif(
+        not (torch.distributed.is_available() and torch.distributed.is_gloo_available()),
+        reason="needs a torch with torch.distributed and gloo",
+    ),
+]
 
 
-def run_in_two_processes(argument):
+def run_with_torchrun(argument, script=SCRIPT):
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
     return subprocess.run(
-        [*command, str(SCRIPT), str(argument)],
+        [*command, str(script), str(argument)],
         env=os.environ | {"OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
@@ -42,12 +46,40 @@ def script():
     return runpy.run_path(str(SCRIPT))
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+@pytest.fixture(scope="module", params=["forked", pytest.param("torchrun", marks=pytest.mark.slow)])
+def folder(request, run_forked, tmp_path_factory):
     folder = tmp_path_factory.mktemp("ddp")
-    done = run_in_two_processes(folder)
-    assert done.returncode == 0, done.stderr
+    if request.param == "forked":
+        run_forked(SCRIPT, folder)
+    else:
+        done = run_with_torchrun(folder)
+        assert done.returncode == 0, done.stderr
     return folder
+
+
+WRITE_ENVIRONMENT = """
+import json, os, pathlib, sys
+names = ("RANK", "LOCAL_RANK", "ROLE_RANK", "GROUP_RANK")
+names += ("WORLD_SIZE", "LOCAL_WORLD_SIZE", "ROLE_WORLD_SIZE")
+found = {name: os.environ.get(name) for name in names}
+there = {name: name in os.environ for name in ("MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID")}
+pathlib.Path(sys.argv[1], f"{found['RANK']}.json").write_text(json.dumps(found | there))
+"""
+
+
+def test_forked_processes_are_told_what_torchrun_says(run_forked, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(WRITE_ENVIRONMENT)
+    said = []
+    for name, run in (
+        ("forked", lambda to: run_forked(script, to)),
+        ("torchrun", lambda to: run_with_torchrun(to, script)),
+    ):
+        (tmp_path / name).mkdir()
+        run(tmp_path / name)
+        said.append([json.loads((tmp_path / name / f"{rank}.json").read_text()) for rank in RANKS])
+    assert said[0] == said[1]
+    assert None not in said[0][0].values()
 
 
 def read(folder, name, again=""):
@@ -179,6 +211,6 @@ def test_a_checkpoint_of_two_processes_continues_to_the_same_result(folder, name
 
 @pytest.mark.slow
 def test_a_loss_that_is_not_finite_in_one_process_ends_all_with_the_message():
-    done = run_in_two_processes("diverge")
+    done = run_with_torchrun("diverge")
     assert done.returncode != 0
     assert "DivergedError: The loss became nan in epoch 1, step 1 of 5" in done.stderr

@@ -3,7 +3,6 @@
 import json
 import os
 import resource
-import shutil
 import signal
 import subprocess
 import sys
@@ -18,6 +17,7 @@ import torch
 from torch import nn
 
 from regaug import _random
+from regaug._files import read_state, write_state
 from regaug.data import standardize
 from regaug.data.base import Info
 from regaug.data.datasets.series import SeriesData
@@ -26,7 +26,11 @@ from regaug.exceptions import CheckpointError
 from regaug.models import MLP, LSTNet
 from regaug.training import Settings, fit, loop
 from regaug.training.checkpoint import Checkpoints
-from regaug.training.state_files import read_state, write_state
+
+KEYS = (
+    *("configuration", "weights", "best_epoch", "best_weights", "optimizer", "precision"),
+    *("history", "seconds"),
+)
 
 
 class StoppedError(Exception):
@@ -169,18 +173,50 @@ def stopped(tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize("file", ["state.json", "state.safetensors"])
-def test_a_damaged_checkpoint_is_an_error_and_the_one_before_goes_on(stopped, file):
-    newest = stopped / "epoch-00005" / file
+@pytest.mark.parametrize("place", [0.1, 0.3, 0.6, 0.9])
+def test_a_damaged_checkpoint_is_an_error_and_the_one_before_goes_on(stopped, place):
+    newest = stopped / "epoch-00005.safetensors"
     damaged = bytearray(newest.read_bytes())
-    damaged[len(damaged) // 2] ^= 1
+    damaged[int(place * len(damaged))] ^= 1
     newest.write_bytes(damaged)
     files = contents(stopped)
-    with pytest.raises(CheckpointError, match=rf"{file}: .*damaged\. Delete .*epoch-00005 "):
+    words = r"epoch-00005\.safetensors: .*damaged\. Delete .*epoch-00005\.safetensors to continue"
+    with pytest.raises(CheckpointError, match=words):
         run("erm", stopped)
     assert contents(stopped) == files
-    shutil.rmtree(newest.parent)
+    newest.unlink()
     check_same(run("erm", stopped), run("erm"))
+
+
+def without(state, key):
+    return {name: value for name, value in state.items() if name != key}
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        *[(lambda state, key=key: without(state, key), key) for key in KEYS],
+        *[(lambda state, key=key: state | {key: 0.5}, key) for key in KEYS[:-1]],
+        (lambda state: state | {"history": [without(state["history"][0], "loss")]}, "loss"),
+        (lambda state: state | {"optimizer": {0: {"step": torch.ones(())}}}, "optimizer"),
+    ],
+)
+def test_a_checkpoint_of_another_form_names_its_file_and_the_key(stopped, change, named):
+    newest = stopped / "epoch-00005.safetensors"
+    write_state(newest, change(read_state(newest)))
+    files = contents(stopped)
+    words = rf"epoch-00005\.safetensors: `{named}` .*Delete .*epoch-00005\.safetensors to continue"
+    with pytest.raises(CheckpointError, match=words):
+        run("erm", stopped)
+    assert contents(stopped) == files
+
+
+def test_best_weights_of_another_architecture_are_refused_before_the_training(stopped):
+    newest = stopped / "epoch-00005.safetensors"
+    state = read_state(newest)
+    write_state(newest, state | {"best_weights": MLP(2, hidden=(8, 16)).state_dict()})
+    with pytest.raises(CheckpointError, match=r"epoch-00005\.safetensors belong to another arch"):
+        run("erm", stopped)
 
 
 @pytest.mark.parametrize(
@@ -266,7 +302,10 @@ def test_a_full_disk_is_an_error_and_the_training_goes_on_when_there_is_space(tm
                 run("c-mixup", tmp_path)
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert sorted(os.listdir(tmp_path)) == ["epoch-00006", "epoch-00007"]
+    assert sorted(os.listdir(tmp_path)) == [
+        "epoch-00006.safetensors",
+        "epoch-00007.safetensors",
+    ]
     check_same(run("c-mixup", tmp_path), run("c-mixup"))
 
 

@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from regaug.cli.tables import AsJSON, Drop, Group, TableName, Target, Time, open_data
-from regaug.cli.writing import write_table
+from regaug.cli.tables import AsJSON, Drop, Group, TableName, Target, Time, open_data, write_table
 from regaug.data.tabular.generation import generate
 from regaug.data.tabular.table import Table
 

@@ -9,9 +9,9 @@ import typer
 from torch import Tensor
 
 from regaug._checks import check_choice
+from regaug._files import write_whole
 from regaug._registry import lookup
 from regaug.cli.tables import AsJSON, Drop, Group, TableName, Target, Time, is_name, open_data
-from regaug.cli.writing import write_whole
 from regaug.data.base import Data
 from regaug.data.scaling import Scaler, standardize
 from regaug.data.tabular.encoding import Encoder

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from regaug import __version__
+from regaug._version import __version__
 from regaug.cli import data
 from regaug.cli.augment import augment
 from regaug.cli.compare import compare

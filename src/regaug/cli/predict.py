@@ -6,8 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from regaug.cli.tables import AsJSON
-from regaug.cli.writing import write_table
+from regaug.cli.tables import AsJSON, write_table
 from regaug.data.tabular.sources import read_frame
 from regaug.ensemble import Ensemble
 

@@ -8,10 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
+from regaug._files import write_json
 from regaug._registry import lookup
 from regaug.cli.options import ExecutorName, Jobs, Out, RayAddress
 from regaug.cli.tables import AsJSON
-from regaug.cli.writing import write_whole
 from regaug.formatting import duration as say_time
 from regaug.runs.record import RunRecord
 
@@ -149,8 +149,7 @@ def _draw(name: str, folder: Path, seeds: int, budget: float | None, as_json: bo
     figure = FIGURES[name]
     _say(f"computing {name} ...")
     data = figure.compute(seeds=seeds, budget=budget)
-    text = json.dumps(data, indent=1) + "\n"
-    write_whole(folder / f"{name}.json", lambda path: _write(path, text))
+    write_json(folder / f"{name}.json", data, indent=1)
     paths = [str(path) for path in figure.draw(data, folder / name)]
     if as_json:
         caption = figure.caption(data)
@@ -159,10 +158,6 @@ def _draw(name: str, folder: Path, seeds: int, budget: float | None, as_json: bo
     typer.echo(figure.caption(data))
     for path in paths:
         typer.echo(path)
-
-
-def _write(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")
 
 
 def _print(tables: list[Any]) -> None:

@@ -1,15 +1,19 @@
-"""What commands on a table share: how a user names the data."""
+"""What commands on a table share: how a user names the data, and how a new table is written."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from regaug._files import write_whole
 from regaug._registry import unknown
 from regaug.data import NAMES, load, read_table
 from regaug.data.base import Data
-from regaug.exceptions import ArgumentError, UnknownNameError
+from regaug.exceptions import ArgumentError, DataError, UnknownNameError
 from regaug.formatting import TextTable
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 TableName = Annotated[
     str, typer.Argument(metavar="DATA", help="A CSV or Parquet file, or the name of a data set.")
@@ -71,3 +75,24 @@ def print_table(text: TextTable) -> None:
     Console().print(table)
     for note in text.notes:
         typer.echo(note)
+
+
+def write_table(frame: "pd.DataFrame", path: Path) -> None:
+    """Write a pandas frame as CSV (``.csv``, ``.tsv``) or Parquet (``.parquet``)."""
+    kind = path.suffix.lower()
+    if kind not in (".csv", ".tsv", ".parquet"):
+        raise ArgumentError(f"`--out` must end in .csv, .tsv or .parquet, got {str(path)!r}.")
+
+    def write(temporary: Path) -> None:
+        if kind != ".parquet":
+            frame.to_csv(temporary, index=False, sep="\t" if kind == ".tsv" else ",")
+            return
+        try:
+            frame.to_parquet(temporary, index=False)
+        except (TypeError, ValueError) as error:  # Arrow's errors are children of these
+            reason = str(error).splitlines()[0]
+            raise DataError(
+                f"The table cannot be written as Parquet: {reason} Write a .csv file instead."
+            ) from error
+
+    write_whole(path, write)

@@ -98,7 +98,7 @@ class Subset(Lazy):
     """Some rows of inputs, still read only when they are asked for.
 
     Args:
-        inputs: Any inputs; they are not copied.
+        inputs: In memory or not; they are not copied.
         rows: Places in them, in the order wanted.
 
     Example:

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from regaug._checks import check_finite, check_floating
@@ -133,19 +133,17 @@ def standardize(split: Split, *, log: bool = False) -> StandardizedSplit:
     """
     if isinstance(split, StandardizedSplit):
         return split
-    parts = (split.train, split.validation, split.test, *split.more.values())
-    if log and any(bool((part.y <= 0).any()) for part in parts):
+    if log and any(bool((part.y <= 0).any()) for part in split.parts.values()):
         raise ArgumentError("`log` must be False for targets that are not all positive, got True.")
     x = split.train.x
     x_scaler = Scaler.fit(x) if isinstance(x, Tensor) else None
     y_scaler = Scaler.fit(split.train.y.log() if log else split.train.y)
 
     def scaled(part: Part) -> Part:
-        y = part.y.log() if log else part.y
-        new: dict[str, Any] = {"y": y_scaler.transform(y)}
-        if x_scaler is not None and isinstance(part.x, Tensor):
-            new["x"] = x_scaler.transform(part.x)
-        return replace(part, **new)
+        x, y = part.x, part.y.log() if log else part.y
+        if x_scaler is not None and isinstance(x, Tensor):
+            x = x_scaler.transform(x)
+        return replace(part, x=x, y=y_scaler.transform(y))
 
     return StandardizedSplit(
         scaled(split.train),
@@ -158,7 +156,7 @@ def standardize(split: Split, *, log: bool = False) -> StandardizedSplit:
     )
 
 
-def min_max(x: NDArray[Any]) -> Values:
+def min_max(x: ArrayLike) -> Values:
     """Scale every column to [0, 1] over all rows, as the paper's scripts do.
 
     Test rows take part in it, so this is for comparing with the paper only; :func:`standardize`

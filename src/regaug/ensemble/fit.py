@@ -18,7 +18,6 @@ from regaug.ensemble.members import Members, mean_and_spread
 from regaug.ensemble.model import Ensemble
 from regaug.ensemble.preparation import Preparation
 from regaug.ensemble.rows import (
-    CALIBRATION_SHARE,
     calibration_rows,
     check_table,
     validation_rows,
@@ -43,7 +42,6 @@ def fit_ensemble(
     members: int = 8,
     hidden: Sequence[int] = (128, 128),
     seed: int = 0,
-    calibration_share: float = CALIBRATION_SHARE,
     log: bool = False,
     progress: bool = False,
 ) -> Ensemble:
@@ -60,7 +58,6 @@ def fit_ensemble(
         members: Number of nets, from 1 to 1,000.
         hidden: Widths of the hidden layers.
         seed: Decides which rows are put aside, and everything about the members.
-        calibration_share: Share of the rows that is put aside, in (0, 0.5].
         log: Fit the logarithm of the targets, which must be positive.
         progress: Show a progress bar.
 
@@ -78,7 +75,7 @@ def fit_ensemble(
     methods.get(method)  # an unknown name is an error before anything is trained
     members = check_integer("members", members, 1, MOST_MEMBERS)
     data = check_table(data)
-    held_out = calibration_rows(data, share=calibration_share, seed=seed)
+    held_out = calibration_rows(data, seed=seed)
     rest = np.setdiff1d(np.arange(len(data)), held_out)
     y = torch.from_numpy(data.y)
     if log and not bool((y > 0).all()):

@@ -1,32 +1,32 @@
 """A model as a folder: written at once, and read as data that nobody vouches for."""
 
 import math
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from regaug import methods
+from regaug import _files, methods
+from regaug._files import entry
+from regaug._version import __version__
 from regaug.data.scaling import Scaler
 from regaug.data.tabular.encoding import Encoder
 from regaug.ensemble.intervals import Calibration
 from regaug.ensemble.members import Members
 from regaug.ensemble.model import Ensemble
 from regaug.ensemble.preparation import Preparation
-from regaug.exceptions import CheckpointError, DataError, RegaugError
+from regaug.exceptions import CheckpointError, DataError, FileError, RegaugError
 from regaug.metrics import Scores
 from regaug.training.settings import Settings
-from regaug.training.state_files import read_state, write_state
 
-FORMAT, VERSION, NAME = "regaug-ensemble", 1, "model"
+FORMAT, VERSION = "regaug-ensemble", 1
+JSON, TENSORS = "model.json", "model.safetensors"
 _PLAIN = (str, int, float, type(None))
 _KEYS = {
-    "format",
-    "version",
     "targets",
     "method",
     "settings",
@@ -47,9 +47,7 @@ _MORE = "about"  # only where there is something
 def write_model(model: Ensemble, folder: Path) -> None:
     """Write a model so that ``folder`` holds all of it or is as before."""
     encoder, calibration = model.preparation.encoder, model.calibration
-    state: dict[str, Any] = {
-        "format": FORMAT,
-        "version": VERSION,
+    state: dict[str, object] = {
         "targets": list(model.targets),
         "method": model.method,
         "settings": model.settings.to_dict(),
@@ -66,76 +64,108 @@ def write_model(model: Ensemble, folder: Path) -> None:
     }
     if model.about:
         state[_MORE] = dict(model.about)
-    write_state(folder, state, name=NAME)
+    write_state(folder, state)
 
 
 def read_model(folder: Path) -> Ensemble:
     """Read a model, or say in a ``CheckpointError`` why it cannot be used."""
-    for file in (f"{NAME}.json", f"{NAME}.safetensors"):
-        # A folder whose writing was killed may be under another name, which read_state knows.
-        if folder.is_dir() and not (folder / file).is_file():
-            raise CheckpointError(f"There is no model in {folder}: the file {file} is missing.")
-    state = read_state(folder, name=NAME)
+    state = read_state(folder)
     try:
         return _model_from(state)
     except RegaugError as error:
-        raise CheckpointError(
-            f"Cannot use the model {folder}: {error} It was changed after it was written, or "
-            "written by another version of regaug. Fit it again."
-        ) from error
+        raise _unusable(folder, str(error)) from error
 
 
-def _model_from(state: Mapping[str, Any]) -> Ensemble:
-    """Make the model, checking every value, and every size before anything is made of it."""
-    is_known = _is_whole(state.get("version")) and state["version"] == VERSION
-    is_model = isinstance(state.get("format"), str) and state["format"] == FORMAT
-    _check(is_model and is_known, "format", f"be {FORMAT!r} of version {VERSION}")
-    has_all = set(state) - {_MORE} == _KEYS
-    _check(has_all, "model.json", f"have exactly the keys {', '.join(sorted(_KEYS))}")
-    about = state.get(_MORE, {})
-    _check(
-        isinstance(about, dict) and all(isinstance(k, str) for k in about), _MORE, "be an object"
+def write_state(folder: Path, state: Mapping[str, object]) -> None:
+    """Write what a model consists of as the two files of a folder."""
+    if folder.is_dir() and (others := sorted(set(os.listdir(folder)) - {JSON, TENSORS})):
+        raise CheckpointError(  # it would be lost
+            f"Could not write the model {folder}: the folder holds something else ({others[0]}). "
+            "Choose a folder of its own."
+        )
+    tree, tensors = _files.pack(state)
+    content, checksum = _files.dump_tensors(tensors, {})
+    head = {"format": FORMAT, "version": VERSION, "regaug": __version__, "tensors": checksum}
+    try:
+        _files.write_folder(folder, {TENSORS: content, JSON: _files.seal({**head, "state": tree})})
+    except FileError as error:
+        raise CheckpointError(str(error)) from error
+
+
+def read_state(folder: Path) -> dict[str, object]:
+    """Return what :func:`write_state` wrote, after checking that it is undamaged."""
+    folder = _files.find_folder(folder)
+    for name in (JSON, TENSORS):
+        if not (folder / name).is_file():
+            raise CheckpointError(f"There is no model in {folder}: the file {name} is missing.")
+    try:
+        document = _files.read_json(folder / JSON, dict)
+        _check(document.get("format") == FORMAT, JSON, f"have the format {FORMAT!r}")
+        version = entry(document, "version", int)
+        _files.check_format(folder / JSON, version, VERSION, document.get("regaug"))
+        tensors, about = _files.read_tensors(folder / TENSORS)
+        is_intact = _files.is_sealed((folder / JSON).read_bytes())
+        _check(is_intact and document.get("tensors") == about["tensors"], JSON, f"fit {TENSORS}")
+        return _files.unpack(document.get("state"), tensors)
+    except FileError as error:
+        raise CheckpointError(f"{error} Fit the model again.") from error
+    except DataError as error:
+        raise _unusable(folder, str(error)) from error
+
+
+def _unusable(folder: Path, reason: str) -> CheckpointError:
+    return CheckpointError(
+        f"Cannot use the model {folder}: {reason} It was changed after it was written, or "
+        "written by another version of regaug. Fit it again."
     )
-    targets = _texts("targets", state["targets"])
+
+
+def _model_from(state: Mapping[str, object]) -> Ensemble:
+    """Make the model, checking every value, and every size before anything is made of it."""
+    has_all = set(state) - {_MORE} == _KEYS
+    _check(has_all, JSON, f"have exactly the keys {', '.join(sorted(_KEYS))}")
+    targets = _texts("targets", entry(state, "targets", list))
     _check(len(set(targets)) == len(targets) > 0, "targets", "be different names")
-    inputs, outputs = (_scaler(key, state[key]) for key in ("inputs", "outputs"))
+    inputs, outputs = (_scaler(key, entry(state, key, dict)) for key in ("inputs", "outputs"))
     _check(len(outputs.mean) == len(targets), "outputs", "have a number for every target")
-    encoder = None if state["encoder"] is None else Encoder.from_json(state["encoder"])
-    if encoder is not None:
+    encoder = None
+    if state["encoder"] is not None:
+        encoder = Encoder.from_json(entry(state, "encoder", str))
         is_fitting = len(encoder.feature_names) == len(inputs.mean)
         _check(is_fitting, "inputs", "have a number for every encoded column")
-    _check(isinstance(state["log"], bool), "log", "be true or false")
-    hidden, weights = _weights(state["hidden"], state["weights"], len(inputs.mean), len(targets))
-    method, settings = _settings(state["method"], state["settings"])
+    hidden, weights = _weights(state, len(inputs.mean), len(targets))
     are_both = (state["held_out"] is None) == (state["floor"] is None)
     _check(are_both, "held_out", "be there if and only if there is a calibration")
-    made_by = state["made_by"]
-    _check(isinstance(made_by, dict), "made_by", "be an object")
+    made_by = entry(state, "made_by", dict)
     _texts("made_by", [*made_by, *made_by.values()])
+    about = entry({_MORE: {}, **state}, _MORE, dict)
+    _texts(_MORE, list(about))
+    method = entry(state, "method", str)
     return Ensemble(
         targets=targets,
         method=method,
-        settings=settings,
+        settings=_settings(method, entry(state, "settings", dict)),
         preparation=Preparation(encoder, inputs),
-        members=Members(hidden, weights, outputs, state["log"]),
-        calibration=_calibration(state["floor"], state["scores"], len(targets)),
-        held_out=_held_out(state["held_out"]),
+        members=Members(hidden, weights, outputs, entry(state, "log", bool)),
+        calibration=_calibration(state, len(targets)),
+        held_out=None if state["held_out"] is None else _scores(entry(state, "held_out", dict)),
         made_by=made_by,
         about=about,
     )
 
 
 def _weights(
-    hidden: Any, weights: Any, inputs: int, targets: int
+    state: Mapping[str, object], inputs: int, targets: int
 ) -> tuple[tuple[int, ...], dict[str, Tensor]]:
     """Return the widths and the weights if they belong together."""
-    is_list = isinstance(hidden, list) and len(hidden) > 0
-    _check(is_list and all(_is_whole(w) and w > 0 for w in hidden), "hidden", "be widths of layers")
-    has_all = isinstance(weights, dict) and len(weights) == 2 * (len(hidden) + 1)
-    _check(has_all, "weights", "be two tensors for every layer")
-    for name, weight in weights.items():
-        is_float = isinstance(weight, Tensor) and weight.dtype == torch.float32
-        _check(is_float and weight.ndim > 0, f"weights.{name}", "be a tensor of float32")
+    hidden, weights = entry(state, "hidden", list), entry(state, "weights", dict)
+    are_widths = len(hidden) > 0 and all(_is_whole(width) and width > 0 for width in hidden)
+    _check(are_widths, "hidden", "be widths of layers")
+    _check(len(weights) == 2 * (len(hidden) + 1), "weights", "be two tensors for every layer")
+    for name in weights:
+        weight = entry(weights, name, Tensor)
+        is_float = weight.dtype == torch.float32 and weight.ndim > 0
+        _check(is_float, f"weights.{name}", "be a tensor of float32")
         _check(bool(weight.isfinite().all()), f"weights.{name}", "be finite")
     members = len(next(iter(weights.values())))
     # The net is made only if it is as large as the tensors that are here already.
@@ -154,12 +184,13 @@ def _weights(
     return tuple(hidden), {name: weights[name] for name in shapes}
 
 
-def _calibration(floor: Any, scores: Any, targets: int) -> Calibration | None:
-    if floor is None and scores is None:
+def _calibration(state: Mapping[str, object], targets: int) -> Calibration | None:
+    if state["floor"] is None and state["scores"] is None:
         return None
+    floor, scores = entry(state, "floor", Tensor), entry(state, "scores", Tensor)
     for name, tensor in (("floor", floor), ("scores", scores)):
-        is_double = isinstance(tensor, Tensor) and tensor.dtype == torch.float64
-        _check(is_double and tensor.numel() > 0, name, "be a tensor of float64")
+        is_double = tensor.dtype == torch.float64 and tensor.numel() > 0
+        _check(is_double, name, "be a tensor of float64")
         _check(bool(tensor.isfinite().all()), name, "be finite")
     _check(floor.shape == (targets,) and bool((floor > 0).all()), "floor", "be positive")
     is_table = scores.ndim == 2 and scores.shape[1] == targets
@@ -168,55 +199,50 @@ def _calibration(floor: Any, scores: Any, targets: int) -> Calibration | None:
     return Calibration(floor, scores)
 
 
-def _scaler(name: str, numbers: Any) -> Scaler:
-    _check(isinstance(numbers, dict) and set(numbers) == {"mean", "std"}, name, "be a scale")
-    for values in numbers.values():
-        _check(isinstance(values, list) and len(values) > 0, name, "be lists of numbers")
-        _check(all(_is_finite(value) for value in values), name, "be lists of finite numbers")
+def _scaler(name: str, numbers: Mapping[str, list[float]]) -> Scaler:
+    _check(set(numbers) == {"mean", "std"}, name, "be a scale")
+    for key in numbers:
+        values = entry(numbers, key, list)
+        are_finite = len(values) > 0 and all(_is_finite(value) for value in values)
+        _check(are_finite, name, "be lists of finite numbers")
     return Scaler.from_dict(numbers)
 
 
-def _settings(method: Any, values: Any) -> tuple[str, Settings]:
-    _check(isinstance(method, str), "method", "be text")
+def _settings(method: str, values: Mapping[str, object]) -> Settings:
     known = {part.name for part in fields(Settings)}
-    has_all = isinstance(values, dict) and set(values) == known
-    _check(has_all, "settings", f"have the keys {', '.join(sorted(known))}")
-    own = values["method"]
-    _check(isinstance(own, dict), "settings.method", "be values by name")
+    _check(set(values) == known, "settings", f"have the keys {', '.join(sorted(known))}")
+    own = entry(values, "method", dict)
     _texts("settings.method", list(own))
     others = [value for name, value in values.items() if name != "method"]
     are_plain = all(_is_plain(value) for value in (*others, *own.values()))
     _check(are_plain, "settings", "be numbers, texts and lists of them")
     methods.get(method).settings(**own)  # refuses names that the method does not have
-    return method, Settings(**values)
+    return Settings(**values)  # type: ignore[arg-type]  # which it checks itself
 
 
-def _held_out(values: Any) -> Scores | None:
-    if values is None:
-        return None
-    is_dict = isinstance(values, dict) and values.get("groups") == {}
-    _check(is_dict, "held_out", "be scores without groups")
+def _scores(values: Mapping[str, object]) -> Scores:
+    _check(values.get("groups") == {}, "held_out", "be scores without groups")
     numbers = [value for key, value in values.items() if key != "groups" and value is not None]
-    are_finite = all(_is_finite(value) or _is_whole(value) for value in numbers)
+    are_finite = all(_is_whole(value) or _is_finite(value) for value in numbers)
     _check(are_finite, "held_out", "be finite numbers")
     return Scores.from_dict(values)
 
 
-def _texts(name: str, values: Any) -> tuple[str, ...]:
-    are_texts = isinstance(values, list) and all(isinstance(value, str) for value in values)
-    _check(are_texts, name, "be texts")
-    return tuple(values)
+def _texts(name: str, values: Sequence[object]) -> tuple[str, ...]:
+    texts = tuple(value for value in values if isinstance(value, str))
+    _check(len(texts) == len(values), name, "be texts")
+    return texts
 
 
-def _is_whole(value: Any) -> bool:
+def _is_whole(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _is_finite(value: Any) -> bool:
+def _is_finite(value: object) -> bool:
     return isinstance(value, float) and math.isfinite(value)
 
 
-def _is_plain(value: Any) -> bool:
+def _is_plain(value: object) -> bool:
     if isinstance(value, Sequence) and not isinstance(value, str):
         return all(isinstance(item, _PLAIN) for item in value)
     return isinstance(value, _PLAIN)

@@ -72,6 +72,6 @@ class Calibration:
             highest = math.floor(1000 * self.highest) / 1000
             raise ArgumentError(
                 f"`interval` must be at most {highest:g} for a model that was calibrated on {n} "
-                f"rows, got {level:g}. Fit it on more rows, or with a larger `calibration_share`."
+                f"rows, got {level:g}. Fit it on more rows."
             )
         return self.scores[rank - 1] * torch.hypot(self.floor, spread)

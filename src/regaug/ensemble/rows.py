@@ -57,7 +57,7 @@ def calibration_rows(data: Data, *, share: float = CALIBRATION_SHARE, seed: int 
     """
     data = check_table(data)
     n, (rule, codes) = len(data), _units(data)
-    share = check_range("calibration_share", share, 0.0, 0.5, open_low=True)
+    share = check_range("share", share, 0.0, 0.5, open_low=True)
     share = max(share, min(FEWEST, n // 3) / n)
     if rule == "random":
         share = min(share, MOST / n)

@@ -18,8 +18,6 @@ from regaug.functional.spectral import decompose
 
 # A smaller ridge could be lost in the rounding of a system that has no full rank.
 SMALLEST_RIDGE = 1e-9
-# Numbers held at a time in the linear systems of all points (256 MB).
-_BLOCK = 2**25
 _ROUNDING = torch.finfo(torch.float64).eps
 
 
@@ -32,6 +30,7 @@ def cems(
     neighborhoods: Tensor | None = None,
     tangents: Tensor | None = None,
     order: int = 2,
+    block: int = 2**25,
 ) -> tuple[Tensor, Tensor]:
     r"""Move every joint row ``[x, y]`` by ``eta`` along a curved sheet through it.
 
@@ -61,6 +60,8 @@ def cems(
         tangents: What :func:`tangent_planes` gives for the neighborhoods and at least ``d``, if it
             is known already; finding them takes most of the time.
         order: 2 for the curved sheet, 1 without ``H`` (a plane through the point).
+        block: Numbers held at a time in the linear systems of the points (256 MB); nearly always
+            enough for all of them.
 
     Returns:
         New inputs and targets; shapes, dtypes and device are kept.
@@ -80,11 +81,11 @@ def cems(
     with torch.no_grad():
         points, steps = torch.cat([x.double(), y.double()], dim=-1), eta.double()
         if neighborhoods is None:
-            offsets = _offsets(points, points, steps, ridge, order)
+            offsets = _offsets(points, points, steps, ridge, order, block)
         else:  # every point is a batch of one that has its own neighborhood
             points, steps = points.unsqueeze(-2), steps.unsqueeze(-2)
             rows = neighborhoods.double()
-            offsets = _offsets(points, rows, steps, ridge, order, tangents).squeeze(-2)
+            offsets = _offsets(points, rows, steps, ridge, order, block, tangents).squeeze(-2)
     of_x, of_y = offsets.split_with_sizes((x.shape[-1], y.shape[-1]), -1)
     return cast(x.double() + of_x, x.dtype), cast(y.double() + of_y, y.dtype)
 
@@ -114,6 +115,7 @@ def _offsets(
     eta: Tensor,
     ridge: float,
     order: int,
+    block: int,
     tangent: Tensor | None = None,
 ) -> Tensor:
     """Return how far ``points`` ``(..., p, r)``, which share the neighbors ``rows``, move."""
@@ -127,7 +129,7 @@ def _offsets(
     weights = torch.cat(
         [
             _weights(at_rows.unsqueeze(-3) - part.unsqueeze(-2), steps, ridge, order)
-            for part, steps in _blocks(at_points, eta, at_rows.shape)
+            for part, steps in _blocks(at_points, eta, at_rows.shape, block)
         ],
         dim=-2,
     )
@@ -141,11 +143,13 @@ def _center(rows: Tensor) -> Tensor:
     return first + (rows - first).mean(dim=-2, keepdim=True)
 
 
-def _blocks(points: Tensor, eta: Tensor, shape: torch.Size) -> Iterator[tuple[Tensor, Tensor]]:
+def _blocks(
+    points: Tensor, eta: Tensor, shape: torch.Size, block: int
+) -> Iterator[tuple[Tensor, Tensor]]:
     """Cut the points so that their systems fit in memory; nearly always one block."""
     *leading, q, d = shape
-    block = max(_BLOCK // (math.prod(leading) * q * max(q, d, 1)), 1)
-    return zip(torch.split(points, block, -2), torch.split(eta, block, -2), strict=True)
+    count = max(block // (math.prod(leading) * q * max(q, d, 1)), 1)
+    return zip(torch.split(points, count, -2), torch.split(eta, count, -2), strict=True)
 
 
 def _tangent(rows: Tensor, d: int) -> Tensor:

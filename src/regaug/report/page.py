@@ -1,14 +1,11 @@
 """The page of a study: one HTML file with everything in it."""
 
-import os
 import re
-import secrets
-from contextlib import suppress
 from pathlib import Path
 from statistics import median
 
 from regaug import formatting
-from regaug.exceptions import ArgumentError
+from regaug._files import write_text
 from regaug.formatting import count, percent
 from regaug.metrics import METRICS
 from regaug.report import drawing
@@ -33,21 +30,7 @@ def write_report(study: Study, path: str | Path) -> Path:
         The path.
     """
     path = Path(path)
-    content = render(study).encode("utf-8", "replace")
-    new = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            new.write_bytes(content)
-            new.replace(path)
-        except BaseException:
-            with suppress(OSError):
-                new.unlink()
-            raise
-    except OSError as error:
-        raise ArgumentError(
-            f"`path` must be a file that can be written, got {path}: {error.strerror or error}."
-        ) from error
+    write_text(path, render(study))
     return path
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from regaug.exceptions import ArgumentError
+from regaug._files import write_text
 from regaug.report import drawing
 from regaug.report.drawing import Plot
 from regaug.report.plots_data import draw_singular_values, draw_two_nn
@@ -35,12 +35,6 @@ def save_plots(plots: Mapping[str, Plot], folder: str | Path) -> list[Path]:
     """
     folder = Path(folder)
     paths = [folder / f"{name}.svg" for name in plots]
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for path, plot in zip(paths, plots.values(), strict=True):
-            path.write_text(drawing.as_file(plot.svg), encoding="utf-8")
-    except OSError as error:
-        raise ArgumentError(
-            f"`folder` must be a place to write to, got {folder}: {error.strerror or error}."
-        ) from error
+    for path, plot in zip(paths, plots.values(), strict=True):
+        write_text(path, drawing.as_file(plot.svg))
     return paths

@@ -1,11 +1,11 @@
 """The page of findings, written from the measured tables by ``make findings``."""
 
-import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from regaug._files import read_json, write_bytes, write_text
 from regaug.reproduction.figures import FIGURES
 from regaug.reproduction.words import Text, as_markdown, measured_tables, time_table
 from regaug.runs.store import STUDY, Store
@@ -56,7 +56,7 @@ def make_page(folder: str | Path) -> str:
         folder: Has the measured tables in ``tables/`` and the numbers of the figures beside.
     """
     folder = Path(folder)
-    tables = [json.loads(path.read_text()) for path in sorted((folder / "tables").glob("*.json"))]
+    tables = [read_json(path, dict) for path in sorted((folder / "tables").glob("*.json"))]
     tables.sort(key=lambda found: ORDER.index(found["data"]))
     compared = [found for found in tables if found["experiment"].endswith("-distribution")]
     parts = [INTRO, "## What reproduces, and what does not\n"]
@@ -214,7 +214,7 @@ def _figures(folder: Path) -> Iterator[str]:
     for name, figure in FIGURES.items():
         path = folder / f"{name}.json"
         if path.exists():
-            caption = figure.caption(json.loads(path.read_text()))
+            caption = figure.caption(read_json(path, dict))
             command = f"Made by `regaug reproduce {name}`."
             yield f"![{figure.title}](figures/{name}.png)\n\n{caption} {command}\n"
 
@@ -233,16 +233,14 @@ def collect(store: str | Path, folder: str | Path) -> None:
     known = Store.open(store).results()
     wanted: dict[str, None] = {}
     for path in sorted((store / "tables").glob("*.json")):
-        text = path.read_text(encoding="utf-8")
-        found = json.loads(text)
+        found = read_json(path, dict)
         for line in (*found.get("paper", ()), *found.get("tuned", ())):
             wanted |= dict.fromkeys(line["keys"])
-        (folder / "tables").mkdir(parents=True, exist_ok=True)
-        (folder / "tables" / path.name).write_text(text, encoding="utf-8")
+        write_bytes(folder / "tables" / path.name, path.read_bytes())
     wanted |= {key: None for key, run in known.items() if run.run.get("experiment") == "time"}
     for path in store.glob("*.json"):
         if path.stem in FIGURES:
-            (folder / path.name).write_text(path.read_text(encoding="utf-8"), encoding="utf-8")
+            write_bytes(folder / path.name, path.read_bytes())
     for path in (*folder.glob("runs-*.jsonl"), folder / STUDY):
         path.unlink(missing_ok=True)
     new = Store(folder, Store.open(store).configuration)
@@ -257,7 +255,7 @@ def main(arguments: Sequence[str]) -> None:
     *store, folder, path = arguments
     if store:
         collect(store[0], folder)
-    Path(path).write_text(make_page(folder), encoding="utf-8")
+    write_text(Path(path), make_page(folder))
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
 """Run a table of the paper: find the data, plan, train what is missing, read off the result."""
 
-import json
 import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from regaug._files import write_json
 from regaug.data.base import Rules
 from regaug.exceptions import DataNotFoundError
 from regaug.reproduction import timing
@@ -155,8 +155,4 @@ def _command(
 
 
 def _keep(folder: Path, name: str, table: dict[str, Any]) -> None:
-    path = folder / "tables" / f"{name}.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(".tmp")
-    temporary.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
-    temporary.replace(path)
+    write_json(folder / "tables" / f"{name}.json", table, indent=1)

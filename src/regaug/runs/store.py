@@ -6,17 +6,27 @@ import re
 import secrets
 import socket
 import time
-import zlib
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
-from regaug._files import JSON, canonical, decode, dump, plain
+from regaug._files import (
+    JSON,
+    append,
+    canonical,
+    create_whole,
+    decode,
+    dump,
+    explain,
+    is_sealed,
+    plain,
+    seal,
+)
+from regaug._version import __version__
 from regaug.exceptions import RegaugError, StoreError
 from regaug.runs.record import RunRecord
 from regaug.runs.run import run_key
-from regaug.training.state_files import HINTS
 
 FORMAT = 2
 STUDY = "study.json"
@@ -77,12 +87,11 @@ class Store:
     def add(self, record: RunRecord) -> None:
         """Write down a finished run; when this returns it is on the disk."""
         values = plain("record", record.to_dict())
-        text = dump({"format": FORMAT, "key": record.run.key, "record": values})[:-1]
-        line = text + b',"crc32":%d}\n' % zlib.crc32(text)  # one more entry at the end
+        line = seal({"format": FORMAT, "key": record.run.key, "record": values})
         # After a failure the next line goes to another file: behind a cut one it would be lost.
         own, self._own = self._own_file(), None
         try:
-            _append(own, line, "ab")
+            append(own, line)
         except OSError as error:
             raise _failed("write to", self.folder, error) from error
         self._own = own
@@ -161,8 +170,6 @@ class _RunFile:
 
 def _parse(line: bytes) -> RunRecord | str:
     """Return the record of a complete line, or what is wrong with it."""
-    text, _, rest = line.rpartition(b',"crc32":')
-    is_intact = rest == b"%d}\n" % zlib.crc32(text)
     # Looking at every object takes longer than all the rest, and hardly a line needs it.
     hook = decode if b'"$' in line else None
     try:
@@ -171,7 +178,7 @@ def _parse(line: bytes) -> RunRecord | str:
         if found != FORMAT:
             return f"of format {found!r:.20}, which another version of regaug wrote"
         record = RunRecord.from_dict(values["record"])
-        is_whole = is_intact and record.run.key == values["key"]
+        is_whole = is_sealed(line) and record.run.key == values["key"]
     except (*MALFORMED, RegaugError):
         return "damaged"
     return record if is_whole else "damaged"
@@ -179,8 +186,6 @@ def _parse(line: bytes) -> RunRecord | str:
 
 def _study(configuration: Mapping[str, JSON]) -> bytes:
     """Return the content of study.json; a person may want to read it."""
-    from regaug import __version__
-
     values, key = plain("configuration", configuration), run_key(configuration)
     document = {"format": FORMAT, "regaug": __version__, "key": key, "configuration": values}
     return json.dumps(document, indent=2).encode("ascii") + b"\n"
@@ -199,17 +204,7 @@ def _create(folder: Path, content: bytes) -> None:
             f"The folder {folder} holds runs ({min(runs)}) of a study that is not known, since "
             f"{STUDY} is missing. {WAY_OUT}"
         )
-    temporary = folder / f".study-{_process()}-{secrets.token_hex(8)}.tmp"
-    with suppress(FileExistsError):  # of several processes the first one decides
-        try:
-            _append(temporary, content)
-            os.link(temporary, file)
-        except FileExistsError:
-            raise
-        except OSError:  # some disks have no links
-            _append(file, content)
-        finally:
-            temporary.unlink(missing_ok=True)
+    create_whole(file, content)
 
 
 def _read_study(folder: Path) -> dict[str, JSON]:
@@ -262,39 +257,9 @@ def _differences(was: Any, now: Any, place: str = "") -> list[str]:
 
 
 def _failed(action: str, folder: Path, error: OSError) -> StoreError:
-    hint = HINTS.get(error.errno or 0, "Run the same command again when that is solved.")
-    return StoreError(f"Could not {action} the store {folder}: {error.strerror or error}. {hint}")
+    return StoreError(f"Could not {action} the store {folder}: {explain(error)}")
 
 
 def _process() -> str:
     """Return a name for this process, among those of all machines, for a file name."""
     return f"{re.sub('[^A-Za-z0-9.]', '-', socket.gethostname())[:40]}-{os.getpid()}"
-
-
-def _append(path: Path, content: bytes, mode: str = "xb") -> None:
-    """Write all of ``content`` to the disk or leave the file as it was, if need be not there."""
-    # Closed every time: on network disks others see what was written before a close.
-    with open(path, mode, buffering=0) as file:
-        start = file.tell()
-        try:
-            left = memoryview(content)
-            while left:  # once; an almost full disk takes a part, and fails the second time
-                left = left[file.write(left) :]
-            os.fsync(file.fileno())
-        except BaseException:
-            with suppress(OSError):
-                file.truncate(start)
-                if start == 0:
-                    path.unlink()
-            raise
-    if start == 0:
-        _sync_folder(path.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    with suppress(OSError):  # not every system can, and the file itself is safe
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

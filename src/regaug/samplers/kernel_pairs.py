@@ -21,7 +21,6 @@ _FALL = 3.0
 _REACH = np.sqrt(2.0 * _FALL * np.arange(1, 7))
 _CEILINGS = np.exp(-_FALL * np.abs(np.arange(-6, 7)))
 _CHUNK = 8192  # samples worked on at a time: their bands fit into the cache
-_BLOCK = 2**22  # distances held in memory at a time (32 MB)
 
 
 class KernelPairSampler(RandomBatchSampler):
@@ -54,6 +53,9 @@ class KernelPairSampler(RandomBatchSampler):
         >>> bool((y[samples] == y[partners]).all())  # 50 bandwidths are never bridged
         True
     """
+
+    #: Distances held in memory at a time (32 MB), where there are several targets.
+    block = 2**22
 
     def __init__(
         self,
@@ -127,7 +129,7 @@ class KernelPairSampler(RandomBatchSampler):
         from scipy.spatial.distance import cdist
 
         found = np.empty(len(here), dtype=np.int64)
-        rows = max(_BLOCK // len(self.y), 1)
+        rows = max(self.block // len(self.y), 1)
         for start in range(0, len(here), rows):
             apart = cdist(here[start : start + rows], self._targets) / self.bandwidth
             masses = np.cumsum(np.exp(-0.5 * np.square(apart)), axis=1)

@@ -10,8 +10,6 @@ Values = NDArray[np.float64]
 # The line around an anchor is cut into bands; from one edge to the next the distance halves. What
 # is closer than the last edge cannot be told from the anchor.
 _REACH = 0.5 ** np.arange(53)
-# Rounds of proposals before all unused samples are looked at instead.
-_ROUNDS = 20
 
 
 class WeightedBatchSampler(BatchSampler):
@@ -44,10 +42,16 @@ class WeightedBatchSampler(BatchSampler):
 
 
 class _Line:
-    """The samples in ascending order of their target, and which of them are unused."""
+    """The samples in ascending order of their target, and which of them are unused.
 
-    def __init__(self, values: Values, rng: np.random.Generator) -> None:
-        self.rng = rng
+    Args:
+        values: The targets, ascending.
+        rng: Source of randomness.
+        rounds: Rounds of proposals before all unused samples are looked at instead.
+    """
+
+    def __init__(self, values: Values, rng: np.random.Generator, *, rounds: int = 20) -> None:
+        self.rng, self.rounds = rng, rounds
         # Only ratios of distances count: at order one no difference is too large for a float.
         self.all_values = values / (np.abs(values).max() or 1.0)
         span = float(self.all_values[-1] - self.all_values[0])
@@ -83,7 +87,7 @@ class _Line:
         sizes = np.concatenate([np.diff(low), -np.diff(high)])
         nearest = np.tile(self.reach[1:], 2)
         masses = np.cumsum(sizes / nearest)
-        for _ in range(_ROUNDS):
+        for _ in range(self.rounds):
             if len(company) == count:
                 return company
             choice, place, luck = self.rng.random((3, 2 * (count - len(company)) + 8))

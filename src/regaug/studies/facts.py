@@ -1,11 +1,7 @@
 """What is known of a study's data: kept beside its runs, so that a report needs nothing else."""
 
-import json
 import math
-import os
-import secrets
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -16,10 +12,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from regaug._checks import check_range
+from regaug._files import check_format, read_json, write_json
 from regaug.data.base import Split
 from regaug.data.scaling import Scaler
 from regaug.dimension import two_nn
-from regaug.exceptions import ArgumentError, StoreError, TooFewPointsError
+from regaug.exceptions import ArgumentError, FileError, StoreError, TooFewPointsError
 from regaug.functional.spectral import rank_at_share
 
 ABOUT = "about.json"
@@ -156,36 +153,24 @@ def write_facts(folder: str | Path, facts: Facts) -> Path:
     """Write the facts into the folder of a store; the file is whole or as it was."""
     path = Path(folder, ABOUT)
     # Several processes may start one study at once; the last one's file stays, and all are equal.
-    new = path.with_name(f"{ABOUT}.{os.getpid()}-{secrets.token_hex(4)}")
-    text = json.dumps({"format": FORMAT, **facts.to_dict()}, allow_nan=False)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            new.write_text(text + "\n", encoding="utf-8")
-            new.replace(path)
-        except BaseException:
-            with suppress(OSError):
-                new.unlink()
-            raise
-    except OSError as error:
-        raise StoreError(f"Could not write {path}: {error.strerror or error}.") from error
+    write_json(path, {"format": FORMAT, **facts.to_dict()})
     return path
 
 
 def read_facts(folder: str | Path) -> Facts | None:
     """Read the facts from the folder of a store; None if it has none."""
     path = Path(folder, ABOUT)
-    try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(values, dict) or values.get("format") != FORMAT:
-            raise ArgumentError(f"It is not of format {FORMAT}.")
-        return Facts.from_dict(values)
-    except FileNotFoundError:
+    if not path.exists():
         return None
-    except (OSError, ValueError, RecursionError) as error:
+    try:
+        values = read_json(path, dict)
+        check_format(path, values.get("format"), FORMAT, values.get("regaug"))
+        return Facts.from_dict(values)
+    except (ArgumentError, FileError) as error:
+        place = "" if isinstance(error, FileError) else f"Cannot use {path}: "
         raise StoreError(
-            f"Could not read {path}: {error} Delete it, and the report leaves out what it says of "
-            "the data; the command that started the study writes it again."
+            f"{place}{error} Delete it, and the report leaves out what it says of the data; the "
+            "command that started the study writes it again."
         ) from error
 
 

@@ -68,6 +68,7 @@ def suggest_trials(
 
     Example:
         >>> from regaug.studies.search import draw_trials
+        >>> from regaug.training import Settings
         >>> before = draw_trials("mixup", 5, seed=0, settings=Settings(epochs=100))
         >>> errors = [[0.3, 0.5], [0.2, 0.4], [0.4, 0.6], [0.5, 0.7], [0.6, 0.8]]
         >>> [trial.number for trial in suggest_trials(before, errors, 2, seed=0)]

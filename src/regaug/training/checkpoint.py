@@ -1,29 +1,33 @@
-"""Checkpoints of a training, and weights that must fit the model they are put into."""
+"""Checkpoints of a training: what they hold, what they belong to, and weights that must fit."""
 
 import os
 import re
-import shutil
+import zlib
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Self
 
-from torch import Tensor, nn
+from torch import Size, Tensor, nn
+from torch.optim import Optimizer
 
 from regaug._checks import check_integer
-from regaug.exceptions import CheckpointError
-from regaug.training.state_files import read_state, remove_state, write_state
+from regaug._files import entry, read_state, remove_leftovers, write_state
+from regaug.data.base import Part, Split
+from regaug.exceptions import ArgumentError, CheckpointError, DataError, FileError
+from regaug.training.results import Epoch
+from regaug.training.settings import Settings
 
-EPOCH = re.compile(r"epoch-(\d+)(\.previous)?")
-LEFTOVER = re.compile(r"\.epoch-\d+(\.previous)?\.\d+\.tmp")
+EPOCH = re.compile(r"epoch-(\d+)\.safetensors")
 SHOWN = 3  # names in an error
 
 
 class Checkpoints:
-    """The saved states of one training, a folder ``epoch-00007`` for each; one process writes.
+    """The saved states of one training, a file ``epoch-00007.safetensors`` for each.
 
-    The last two are kept. A process killed at any moment, or a full disk, leaves the earlier ones
-    as they are, and never a checkpoint that is half there.
+    One process writes. The last two are kept. A process killed at any moment, or a full disk,
+    leaves the earlier ones as they are, and never a checkpoint that is half there.
 
     Args:
         folder: Where they are; made by the first :meth:`save`.
@@ -41,30 +45,36 @@ class Checkpoints:
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
 
-    def save(self, epoch: int, state: Mapping[str, Any]) -> None:
+    def save(self, epoch: int, state: Mapping[str, object]) -> None:
         """Write the state of an epoch, then remove all others but the one before it.
 
         Args:
             epoch: Number of finished epochs, at least 0.
-            state: What :func:`~regaug.training.state_files.write_state` takes.
+            state: Tensors, numbers, strings and None in dicts, lists and tuples, nested at will.
         """
         epoch = check_integer("epoch", epoch, 0)
         self._remove_leftovers()
         try:
-            write_state(self._path(epoch), state)
-        except CheckpointError as error:
-            raise CheckpointError(f"{error}{self._what_is_left()}") from error.__cause__
+            write_state(self.path(epoch), state)
+        except FileError as error:
+            raise CheckpointError(f"{error}{self._what_is_left()}") from error
         before = [other for other in self._epochs() if other < epoch]
         with suppress(OSError):  # the state is safe, and the next call tries again
             self._remove_all_but({epoch, *before[-1:]})
 
-    def latest(self) -> tuple[int, dict[str, Any]] | None:
+    def latest(self) -> tuple[int, dict[str, object]] | None:
         """Return the newest epoch and its state; None if nothing was saved.
 
-        A damaged one is an error, which names the folder to delete to go on from the one before.
+        A damaged one is an error, which names the file to delete to go on from the one before.
         """
         epochs = self._epochs()
-        return (epochs[-1], read_state(self._path(epochs[-1]))) if epochs else None
+        if not epochs:
+            return None
+        file = self.path(epochs[-1])
+        try:
+            return epochs[-1], read_state(file)
+        except FileError as error:
+            raise CheckpointError(f"{error} {_way_out(file)}") from error
 
     def clear(self) -> None:
         """Remove all checkpoints; other files in the folder stay."""
@@ -76,35 +86,172 @@ class Checkpoints:
                 f"Could not remove the checkpoints in {self.folder}: {error.strerror or error}."
             ) from error
 
-    def _path(self, epoch: int) -> Path:
-        return self.folder / f"epoch-{epoch:05d}"
+    def path(self, epoch: int) -> Path:
+        """Return the file of an epoch."""
+        return self.folder / f"epoch-{epoch:05d}.safetensors"
 
     def _epochs(self) -> list[int]:
-        matches = (EPOCH.fullmatch(name) for name in self._names())
-        return sorted({int(match[1]) for match in matches if match})
-
-    def _names(self) -> list[str]:
         try:
-            return os.listdir(self.folder)
+            names = os.listdir(self.folder)
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
             raise CheckpointError(
                 f"Could not read the checkpoints in {self.folder}: {error.strerror or error}."
             ) from error
+        return sorted(int(match[1]) for match in map(EPOCH.fullmatch, names) if match)
 
     def _remove_all_but(self, kept: set[int]) -> None:
         for epoch in set(self._epochs()) - kept:
-            remove_state(self._path(epoch))
+            self.path(epoch).unlink()
 
     def _remove_leftovers(self) -> None:
-        for name in self._names():
-            if LEFTOVER.fullmatch(name):
-                shutil.rmtree(self.folder / name, ignore_errors=True)
+        remove_leftovers(self.folder, "epoch-*.safetensors")
 
     def _what_is_left(self) -> str:
         epochs = self._epochs()
         return f" The checkpoint of epoch {epochs[-1]} is untouched." if epochs else ""
+
+
+@dataclass(frozen=True)
+class TrainingState:
+    """What a training goes on from.
+
+    Attributes:
+        configuration: Which training it is; see :func:`describe`.
+        weights: The model after the last epoch.
+        best_epoch: Number of the best epoch, 0 if there is none.
+        best_weights: The model after that one.
+        optimizer: What the optimizer knows of every parameter, by the parameter's number.
+        precision: State of the gradient scaler, where there is one.
+        history: The epochs so far.
+        seconds: Time they took.
+    """
+
+    configuration: Mapping[str, object]
+    weights: Mapping[str, Tensor]
+    best_epoch: int
+    best_weights: Mapping[str, Tensor]
+    optimizer: Mapping[int, Mapping[str, Tensor]]
+    precision: Mapping[str, object]
+    history: tuple[Epoch, ...]
+    seconds: float
+
+    def to_dict(self) -> dict[str, object]:
+        """Return what :meth:`Checkpoints.save` takes."""
+        return vars(self) | {"history": [vars(epoch) for epoch in self.history]}
+
+    @classmethod
+    def read(cls, values: Mapping[str, object], file: Path) -> Self:
+        """Return what :meth:`to_dict` returned, every value checked.
+
+        Args:
+            values: What :meth:`Checkpoints.latest` found.
+            file: Where it was, for the error.
+        """
+        try:
+            state = cls(
+                configuration=entry(values, "configuration", dict),
+                weights=_tensors(values, "weights"),
+                best_epoch=entry(values, "best_epoch", int),
+                best_weights=_tensors(values, "best_weights"),
+                optimizer=_by_parameter(entry(values, "optimizer", dict)),
+                precision=entry(values, "precision", dict),
+                history=tuple(map(_read_epoch, entry(values, "history", list))),
+                seconds=entry(values, "seconds", float),
+            )
+            check_integer("best_epoch", state.best_epoch, 0, len(state.history))
+        except (ArgumentError, DataError) as error:
+            raise unusable(file, str(error)) from error
+        return state
+
+
+def unusable(file: Path, reason: str) -> CheckpointError:
+    """Return the error for a checkpoint from which a training cannot go on."""
+    return CheckpointError(f"Cannot use {file}: {reason} {_way_out(file)}")
+
+
+def _way_out(file: Path) -> str:
+    return (
+        f"Delete {file} to continue from an earlier checkpoint, or from the start if there is none."
+    )
+
+
+def _read_epoch(line: object) -> Epoch:
+    values = entry({"history": line}, "history", dict)
+    train, test = (
+        None if values.get(part, 0) is None else entry(values, part, float)
+        for part in ("train", "test")
+    )
+    loss, validation = (entry(values, name, float) for name in ("loss", "validation"))
+    return Epoch(loss=loss, train=train, validation=validation, test=test)
+
+
+def _tensors(values: Mapping[str, object], key: str) -> dict[str, Tensor]:
+    tensors = entry(values, key, dict)
+    return {name: entry(tensors, name, Tensor) for name in tensors}
+
+
+def _by_parameter(values: Mapping[str, object]) -> dict[int, dict[str, Tensor]]:
+    return {entry({"optimizer": i}, "optimizer", int): _tensors(values, i) for i in values}
+
+
+def describe(method: str, settings: Settings, split: Split) -> dict[str, object]:
+    """Return plain values that say which training this is."""
+    options = settings.to_dict()
+    return {
+        "method": method,
+        **{f"settings.{name}": value for name, value in options.items() if name != "method"},
+        **{f"settings.method.{name}": value for name, value in options["method"].items()},
+        "training rows": _describe_rows(split.train),
+        "validation rows": _describe_rows(split.validation),
+    }
+
+
+def check_configuration(
+    saved: Mapping[str, object], now: Mapping[str, object], folder: Path
+) -> None:
+    """Refuse to go on from the state of a different training."""
+    names = dict.fromkeys([*saved, *now])
+    different = [name for name in names if _as_list(saved.get(name)) != _as_list(now.get(name))]
+    if different:
+        listed = "; ".join(
+            f"{name} was {saved.get(name)!r} and is {now.get(name)!r}" for name in different[:4]
+        )
+        raise CheckpointError(
+            f"The checkpoint in {folder} belongs to another training: {listed}. Give another "
+            "folder, or delete that one to start anew."
+        )
+
+
+def _describe_rows(part: Part) -> str:
+    # Inputs that are not in memory are known by their shape: reading them all takes too long.
+    inputs = f", inputs {_digest(part.x)}" if isinstance(part.x, Tensor) else ""
+    return f"{tuple(part.x.shape)}{inputs}, targets {_digest(part.y)}"
+
+
+def _digest(values: Tensor) -> str:
+    return f"{zlib.crc32(values.contiguous().numpy().tobytes()):08x}"
+
+
+def _as_list(value: object) -> object:
+    """Make a tuple equal to the list that it becomes in a file."""
+    return list(value) if isinstance(value, tuple) else value
+
+
+def load_optimizer(
+    optimizer: Optimizer, state: Mapping[int, Mapping[str, Tensor]], file: Path
+) -> None:
+    """Give an optimizer of the Adam family what it knew of its parameters, if all of it fits."""
+    parameters = [p for group in optimizer.param_groups for p in group["params"]]
+    for number, values in state.items():
+        shape = parameters[number].shape if 0 <= number < len(parameters) else None
+        shapes = {name: tensor.shape for name, tensor in values.items()}
+        if shapes != {"step": Size(), "exp_avg": shape, "exp_avg_sq": shape}:
+            raise unusable(file, f"`optimizer` must fit the model, not so its entry {number}.")
+    # What the settings say stays as they say it.
+    groups = optimizer.state_dict()["param_groups"]
+    optimizer.load_state_dict({"state": dict(state), "param_groups": groups})
 
 
 def load_weights(module: nn.Module, weights: Mapping[str, Tensor], *, source: str) -> None:
@@ -116,13 +263,19 @@ def load_weights(module: nn.Module, weights: Mapping[str, Tensor], *, source: st
         source: Where they come from, for the error.
 
     Example:
-        >>> load_weights(nn.Linear(2, 1), nn.Linear(3, 1).state_dict(), source="run/epoch-00007")
+        >>> load_weights(nn.Linear(2, 1), nn.Linear(3, 1).state_dict(), source="run/7")
         Traceback (most recent call last):
             ...
-        regaug.exceptions.CheckpointError: The weights of run/epoch-00007 belong to another
+        regaug.exceptions.CheckpointError: The weights of run/7 belong to another
         architecture than this Linear: weight is (1, 3) there and (1, 2) here. Build the model as
         it was when they were saved, or start again in another folder.
     """
+    check_weights(module, weights, source=source)
+    module.load_state_dict(weights)
+
+
+def check_weights(module: nn.Module, weights: Mapping[str, Tensor], *, source: str) -> None:
+    """Refuse weights that are not those of such a module."""
     here = module.state_dict()
     differences = [
         _listed("missing there: ", [name for name in here if name not in weights]),
@@ -135,10 +288,9 @@ def load_weights(module: nn.Module, weights: Mapping[str, Tensor], *, source: st
             f"{type(module).__name__}: {'; '.join(filter(None, differences))}. "
             "Build the model as it was when they were saved, or start again in another folder."
         )
-    module.load_state_dict(weights)
 
 
-def _different_shapes(here: Mapping[str, Any], there: Mapping[str, Any]) -> list[str]:
+def _different_shapes(here: Mapping[str, object], there: Mapping[str, object]) -> list[str]:
     return [
         f"{name} is {_form(there[name])} there and {_form(value)} here"
         for name, value in here.items()
@@ -146,7 +298,7 @@ def _different_shapes(here: Mapping[str, Any], there: Mapping[str, Any]) -> list
     ]
 
 
-def _form(value: Any) -> str:
+def _form(value: object) -> str:
     return str(tuple(value.shape)) if isinstance(value, Tensor) else f"a {type(value).__name__}"
 
 

@@ -2,8 +2,8 @@
 
 import math
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,16 @@ from regaug.exceptions import ArgumentTypeError, DivergedError, NonFiniteError
 from regaug.metrics import METRICS
 from regaug.samplers import BatchSampler
 from regaug.training.bar import Bar
-from regaug.training.checkpoint import Checkpoints, load_weights
-from regaug.training.configuration import check_configuration, describe
+from regaug.training.checkpoint import (
+    Checkpoints,
+    TrainingState,
+    check_configuration,
+    check_weights,
+    describe,
+    load_optimizer,
+    load_weights,
+    unusable,
+)
 from regaug.training.fabric import Precision, make_fabric
 from regaug.training.prediction import predict
 from regaug.training.results import Ending, Epoch, RunResult, versions
@@ -156,8 +164,10 @@ class _Training:
         checkpoints = None if checkpoint is None else Checkpoints(checkpoint)
         configuration = describe(self.name, self.settings, self.split) | self.setting
         if checkpoints is not None and (found := checkpoints.latest()) is not None:
-            check_configuration(found[1]["configuration"], configuration, str(checkpoint))
-            self._restore(found[1], str(checkpoint))
+            file = checkpoints.path(found[0])
+            state = TrainingState.read(found[1], file)
+            check_configuration(state.configuration, configuration, checkpoints.folder)
+            self._restore(state, file)
         is_first = self.fabric.is_global_zero
         show = progress and is_first
         with Bar("epoch", self.settings.epochs, len(self.history), show=show) as bar:
@@ -167,8 +177,8 @@ class _Training:
                 self.seconds += time.perf_counter() - start
                 if checkpoints is not None:
                     if is_first:
-                        state = {"configuration": configuration, **self._state()}
-                        checkpoints.save(len(self.history), state)
+                        state = self._state(configuration)
+                        checkpoints.save(len(self.history), state.to_dict())
                     self.fabric.barrier()
                 bar.advance(f"{self.settings.metric} {self.history[-1].validation:.4g}")
         load_weights(self.model, self.best_weights, source="the best epoch")
@@ -262,25 +272,29 @@ class _Training:
         # Before Fabric moves the model they may be on another device.
         return {name: t.detach().cpu().clone() for name, t in self.model.state_dict().items()}
 
-    def _state(self) -> dict[str, Any]:
+    def _state(self, configuration: Mapping[str, object]) -> TrainingState:
         """Return what a checkpoint holds."""
-        return {
-            "weights": self._weights(),
-            "best_epoch": self.best_epoch,
-            "best_weights": self.best_weights,
-            "optimizer": self.plain_optimizer.state_dict(),
-            "precision": self.fabric._precision.state_dict(),
-            "history": [asdict(epoch) for epoch in self.history],
-            "seconds": self.seconds,
-        }
+        return TrainingState(
+            configuration=configuration,
+            weights=self._weights(),
+            best_epoch=self.best_epoch,
+            best_weights=self.best_weights,
+            optimizer=self.plain_optimizer.state_dict()["state"],
+            precision=self.fabric._precision.state_dict(),
+            history=tuple(self.history),
+            seconds=self.seconds,
+        )
 
-    def _restore(self, state: dict[str, Any], source: str) -> None:
-        load_weights(self.model, state["weights"], source=source)
-        self.plain_optimizer.load_state_dict(state["optimizer"])
-        self.fabric._precision.load_state_dict(state["precision"])
-        self.history = [Epoch(**line) for line in state["history"]]
-        self.best_epoch, self.best_weights = state["best_epoch"], state["best_weights"]
-        self.seconds = state["seconds"]
+    def _restore(self, state: TrainingState, file: Path) -> None:
+        check_weights(self.model, state.best_weights, source=str(file))
+        load_optimizer(self.plain_optimizer, state.optimizer, file)
+        try:
+            self.fabric._precision.load_state_dict(state.precision)
+        except (LookupError, RuntimeError, TypeError, ValueError) as error:
+            raise unusable(file, "`precision` must be the state of a gradient scaler.") from error
+        load_weights(self.model, state.weights, source=str(file))
+        self.history, self.seconds = list(state.history), state.seconds
+        self.best_epoch, self.best_weights = state.best_epoch, dict(state.best_weights)
 
 
 class _InMemory:

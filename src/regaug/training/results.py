@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from regaug._version import __version__
 from regaug.metrics import Scores
 from regaug.training.settings import Settings
 
@@ -78,8 +79,6 @@ class RunResult:
 
 def versions() -> dict[str, str]:
     """Return the versions of what a result depends on."""
-    from regaug import __version__
-
     return {
         "regaug": __version__,
         "torch": str(torch.__version__),

@@ -174,7 +174,7 @@ def test_ctrl_c_leaves_nothing_behind(server, tmp_path, monkeypatch):
 
 
 def test_what_a_killed_process_left_is_removed_a_day_later(server, tmp_path):
-    old, fresh = tmp_path / ".file.dat.1.part", tmp_path / ".file.dat.2.part"
+    old, fresh = tmp_path / ".file.dat.1.tmp", tmp_path / ".file.dat.2.tmp"
     old.write_bytes(b"half")
     fresh.write_bytes(b"another process is writing this")
     os.utime(old, (1e9, 1e9))

@@ -247,11 +247,20 @@ def test_the_weights_of_a_result_give_its_predictions(dtype):
         torch.testing.assert_close(prediction, result.predictions["test"])
 
 
-def test_predictions_do_not_depend_on_the_size_of_a_block(monkeypatch):
+def make_runs(split, method, settings):
+    return [
+        Training.make(number, split, method, own, SMALL, None)
+        for number, own in enumerate(settings)
+    ]
+
+
+def test_predictions_do_not_depend_on_the_size_of_a_block():
     split = make_split()
     whole = train(split, "erm", different_runs())
-    monkeypatch.setattr(stack, "_BLOCK", 16 * 4 * 3)
-    for result, expected in zip(train(split, "erm", different_runs()), whole, strict=True):
+    runs, recorded = make_runs(split, "erm", different_runs()), ("validation", "train", "test")
+    in_blocks = stack.Stack(runs, torch.float64, recorded, block=16 * 4 * 3).train()
+    for run, result in in_blocks:
+        expected = whole[run.number]
         assert_close(result, expected)
         assert [line.test for line in result.history] == pytest.approx(
             [line.test for line in expected.history], rel=1e-12
@@ -282,17 +291,16 @@ def stacks(monkeypatch):
     return seen
 
 
-def test_what_is_in_a_stack_depends_on_the_arguments_alone(stacks, monkeypatch):
-    monkeypatch.setattr(many, "MOST_RUNS", 2)
-    split = make_split()
+def test_what_is_in_a_stack_depends_on_the_arguments_alone():
     sizes, places = [8, 16, 8, 8, 16, 8], ["input", "input", "layer", "input", "input", "input"]
     settings = [
         Settings(epochs=1, batch_size=size, method={"place": place})
         for size, place in zip(sizes, places, strict=True)
     ]
     for _ in range(2):
-        train(split, "mixup", settings)
-    assert stacks == [[0, 3], [5], [1, 4], [2]] * 2
+        stacks = many.make_stacks(make_runs(make_split(), "mixup", settings), most=2)
+        numbers = [[run.number for run in runs] for runs in stacks]
+        assert numbers == [[0, 3], [5], [1, 4], [2]]
 
 
 def test_runs_that_differ_in_numbers_share_a_stack(stacks):

@@ -1,17 +1,20 @@
 """Fetch one file and put it in place only when it is what it should be."""
 
 import hashlib
-import os
 import sys
-import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import IO, Any
-from uuid import uuid4
+from typing import IO, TYPE_CHECKING
 
 from regaug._checks import check_choice
-from regaug.exceptions import ArgumentError, DataError, DataNotFoundError
+from regaug._files import remove_leftovers, write_whole
+from regaug.exceptions import ArgumentError, DataError, DataNotFoundError, FileError
+
+if TYPE_CHECKING:
+    import requests
+    from rich.progress import Progress
+
 
 LIMIT = 200_000_000  # bytes of a file whose size is not declared
 TIMEOUT = (10.0, 30.0)  # seconds to connect, and between two pieces
@@ -40,18 +43,21 @@ def download(address: str, target: Path, *, checks: Mapping[str, str], limit: in
     """
     if not checks:
         raise ArgumentError("`checks` must hold at least one checksum, got none.")
+
+    def fetch(partial: Path) -> None:
+        _stream(address, partial, target.name, limit)
+        verify(partial, checks, origin=address)
+
+    remove_leftovers(target.parent, target.name, age=_STALE)
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with _partial_file(target) as partial:
-            _stream(address, partial, target.name, limit)
-            verify(partial, checks, origin=address)
-            _put_in_place(partial, target, checks)
-    except DataNotFoundError:
-        raise
-    except OSError as error:
+        write_whole(target, fetch)
+    except FileError as error:
+        # Windows: another process fetched the same file first, and someone is reading it.
+        if isinstance(error.__cause__, PermissionError) and target.is_file():
+            verify(target, checks)
+            return target
         raise DataNotFoundError(
-            f"Cannot write {target.name} to {target.parent}: {error.strerror or error}. "
-            "Set REGAUG_CACHE to a folder that you can write to."
+            f"{error} Set REGAUG_CACHE to a folder that you can write to."
         ) from error
     return target
 
@@ -88,25 +94,11 @@ def verify(path: Path, checks: Mapping[str, str], *, origin: str | None = None) 
             )
 
 
-@contextmanager
-def _partial_file(target: Path) -> Iterator[Path]:
-    """Give a name of its own beside ``target``, gone again afterwards."""
-    for old in target.parent.glob(f".{target.name}.*.part"):
-        with suppress(OSError):
-            if time.time() - old.stat().st_mtime > _STALE:
-                old.unlink()
-    partial = target.parent / f".{target.name}.{uuid4().hex}.part"
-    try:
-        yield partial
-    finally:
-        partial.unlink(missing_ok=True)
-
-
 def _stream(address: str, partial: Path, name: str, limit: int) -> None:
     import pooch
     import requests
 
-    def close_later(response: Any, *_: Any, **__: Any) -> None:
+    def close_later(response: "requests.Response", *_: object, **__: object) -> None:
         opened.callback(response.close)  # pooch leaves a connection open when writing fails
 
     # Asking for the bytes as they are stored: some servers send a .gz file as "compressed text".
@@ -117,12 +109,11 @@ def _stream(address: str, partial: Path, name: str, limit: int) -> None:
             bar = opened.enter_context(_progress_bar(name))
             fetch = pooch.HTTPDownloader(bar, _PIECE, timeout=TIMEOUT, **options)
             fetch(address, _LimitedFile(file, limit, address), None)
-            os.fsync(file.fileno())
     except requests.RequestException as error:
         raise DataNotFoundError(f"Could not fetch {address}: {_reason(error)}.") from error
 
 
-def _reason(error: Any) -> str:
+def _reason(error: "requests.RequestException") -> str:
     """Say plainly what an error of requests means; its own words can fill a screen."""
     import requests
 
@@ -136,16 +127,6 @@ def _reason(error: Any) -> str:
     if type(error) is requests.ConnectionError:
         return "no connection to the server"
     return told
-
-
-def _put_in_place(partial: Path, target: Path, checks: Mapping[str, str]) -> None:
-    try:
-        os.replace(partial, target)
-    except PermissionError:
-        # Windows: another process fetched the same file first, and someone is reading it.
-        if not target.is_file():
-            raise
-        verify(target, checks)
 
 
 class _LimitedFile:
@@ -170,7 +151,7 @@ class _LimitedFile:
 class _Bar:
     """A bar of rich behind the four names that pooch asks a progress bar for."""
 
-    def __init__(self, progress: Any, name: str) -> None:
+    def __init__(self, progress: "Progress", name: str) -> None:
         self.progress, self.task, self.total = progress, progress.add_task(name, total=None), 0
 
     def update(self, size: int) -> None:

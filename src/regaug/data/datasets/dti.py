@@ -1,9 +1,9 @@
 """Drugs and proteins of patents, year by year: the domain generalization benchmark of TDC."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from regaug._random import Stream, numpy_generator
 from regaug.data.base import Rows, Rules, Split, check_split
@@ -85,7 +85,9 @@ class YearPairs(Pairs):
         )
 
 
-def _read_patents(path: Path, years: range) -> tuple[list[str], list[str], Any, Any]:
+def _read_patents(
+    path: Path, years: range
+) -> tuple[list[str], list[str], NDArray[np.float64], NDArray[np.int64]]:
     """Return drugs, proteins, targets and years of a file of TDC."""
     import pandas as pd
 

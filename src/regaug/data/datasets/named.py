@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
-from typing import Any
 
 from regaug._registry import lookup
 from regaug.data.base import Data, Info
@@ -34,7 +33,7 @@ class Named:
     info: Info
     loader: str
     needs: tuple[str, ...] = ()
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, object] = field(default_factory=dict)
     note: str = ""
 
 
@@ -138,7 +137,7 @@ DATASETS: Mapping[str, Named] = {named.info.name: named for named in _ALL}
 NAMES = tuple(DATASETS)
 
 
-def load(name: str, **options: Any) -> Data:
+def load(name: str, **options: object) -> Data:
     """Load a data set by its name; its files are fetched if they are not here and can be.
 
     Args:

@@ -1,20 +1,22 @@
 """Drugs and proteins, and how strongly they bind: Davis and KIBA."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from regaug._files import read_json
 from regaug.data.base import Data, Info, Part, Rows, Rules, Split, as_float, check_split
 from regaug.data.datasets.facts import FACTS
 from regaug.data.datasets.files import find
 from regaug.data.lazy import Lazy
-from regaug.exceptions import DataError, DataNotFoundError
+from regaug.exceptions import DataError, DataNotFoundError, FileError
+
+T = TypeVar("T")
 
 # The symbols of TDC and DeepPurpose in the order of their codes, which is that of their one-hot
 # encoder (sorted). "?" pads, and stands for every other symbol ("/", "\" and "@" among them).
@@ -93,7 +95,7 @@ class FoldedPairs(Pairs):
     def __init__(self, info: Info, folder: Path, affinity: NDArray[np.float64]) -> None:
         self.info = info
         drugs, proteins = (
-            _read_json(folder / f"{name}.txt") for name in ("ligands_can", "proteins")
+            _read_json(folder / f"{name}.txt", dict) for name in ("ligands_can", "proteins")
         )
         if affinity.shape != (len(drugs), len(proteins)):
             raise DataError(
@@ -108,8 +110,9 @@ class FoldedPairs(Pairs):
             affinity[pairs[:, 0], pairs[:, 1]],
             pairs[:, 1],
         )
-        self._test = np.array(_read_json(folder / "folds/test_fold_setting1.txt"), dtype=np.int64)
-        train = _read_json(folder / "folds/train_fold_setting1.txt")
+        test = _read_json(folder / "folds/test_fold_setting1.txt", list)
+        train = _read_json(folder / "folds/train_fold_setting1.txt", list)
+        self._test = np.array(test, dtype=np.int64)
         self._folds = [np.array(fold, dtype=np.int64) for fold in train]
         places = np.sort(np.concatenate([self._test, *self._folds]))
         if len(self._folds) < 2 or not np.array_equal(places, np.arange(len(pairs))):
@@ -201,11 +204,11 @@ def expect(path: Path) -> Path:
     return path
 
 
-def _read_json(path: Path) -> Any:
+def _read_json(path: Path, kind: type[T]) -> T:
     try:
-        return json.loads(expect(path).read_text())
-    except ValueError as error:
-        raise DataError(f"{path} must be a JSON file: {error}.") from None
+        return read_json(expect(path), kind)
+    except FileError as error:
+        raise DataError(str(error)) from error
 
 
 def _read_matrix(path: Path) -> NDArray[np.float64]:

@@ -3,7 +3,7 @@
 import os
 import zipfile
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import torch
@@ -15,6 +15,9 @@ from regaug.data.datasets.facts import FACTS
 from regaug.data.datasets.files import find
 from regaug.data.lazy import Lazy
 from regaug.exceptions import DataError, DataNotFoundError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Fold = Literal["A", "B", "C", "D", "E"]
 
@@ -131,7 +134,7 @@ def _image(row: int) -> str:
     return f"landsat_poverty_img_{row}.npz"
 
 
-def _read_metadata(folder: Path) -> Any:
+def _read_metadata(folder: Path) -> "pd.DataFrame":
     """Return the three columns that are used, checked."""
     import pandas as pd
 

@@ -6,7 +6,6 @@ import zlib
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -17,6 +16,7 @@ from regaug._checks import check_choice, check_integer
 from regaug.data.base import Data, Info, Part, Rules
 from regaug.data.datasets.facts import FACTS
 from regaug.data.datasets.files import locate
+from regaug.data.lazy import Index
 from regaug.data.scaling import Scaler, StandardizedSplit
 from regaug.exceptions import ArgumentError, DataError, DataNotFoundError, NonFiniteError
 
@@ -58,7 +58,7 @@ class Windows:
     def __len__(self) -> int:
         return self.shape[0]
 
-    def __getitem__(self, index: Any) -> Tensor:
+    def __getitem__(self, index: Index) -> Tensor:
         """Return one window for an int, a stack for a slice, a list, an array or a tensor."""
         # Whatever is an index of a tensor is one here, and what is an error there is one here.
         places = self._places[index]

@@ -2,9 +2,11 @@
 
 import os
 from collections.abc import Iterator
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -19,6 +21,9 @@ from regaug.data.datasets.facts import FACTS
 from regaug.data.datasets.files import find
 from regaug.data.lazy import Lazy
 from regaug.exceptions import DataError, DataNotFoundError, MissingExtraError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _SIZE = 112
 _SAMPLED = 128  # videos that the mean and the standard deviation are taken from
@@ -85,16 +90,19 @@ class Echo(Data):
         """
         check_split(seed, protocol)
         train, validation, test = self._rows
-        options: dict[str, Any] = {
-            "frames": self.frames,
-            "period": self.period,
-            "scale": self.scale(),
-        }
-        clips = RandomClips(self._paths(train), self._lengths[train], seed=seed, **options)
+        first = partial(Clips, frames=self.frames, period=self.period, scale=self.scale())
+        clips = RandomClips(
+            self._paths(train),
+            self._lengths[train],
+            seed=seed,
+            frames=self.frames,
+            period=self.period,
+            scale=self.scale(),
+        )
         return Split(
             train=self._part(clips, train),
-            validation=self._part(Clips(self._paths(validation), **options), validation),
-            test=self._part(Clips(self._paths(test), **options), test),
+            validation=self._part(first(self._paths(validation)), validation),
+            test=self._part(first(self._paths(test)), test),
         )
 
     def scale(self) -> tuple[Floats, Floats]:
@@ -220,7 +228,7 @@ def read_frames(path: Path, which: slice = slice(None)) -> Iterator[Pixels]:
         raise DataError(f"{path} must be a video: {error}.") from None
 
 
-def _av() -> Any:
+def _av() -> ModuleType:
     try:
         import av
     except ImportError:
@@ -229,7 +237,7 @@ def _av() -> Any:
     return av
 
 
-def _read_list(folder: Path) -> Any:
+def _read_list(folder: Path) -> "pd.DataFrame":
     """Return the videos that are used: file name, EF, number of frames, part."""
     import pandas as pd
 
@@ -265,7 +273,7 @@ def _read_list(folder: Path) -> Any:
     return table
 
 
-def _check_rows(table: Any) -> None:
+def _check_rows(table: "pd.DataFrame") -> None:
     import pandas as pd
 
     if table["FileName"].duplicated().any():

@@ -1,7 +1,7 @@
 """What becomes of a column, learned on training rows: a number, a flag, a date, a category."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,9 @@ from regaug.data.tabular.values import (
     read_numbers,
 )
 from regaug.exceptions import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MISSING_SHARE = 0.01  # from this share of training rows on, a gap has a column of its own
 READABLE_SHARE = 0.95  # text of which this share are numbers (or dates) is numbers (or dates)
@@ -42,7 +45,7 @@ class Number:
         """Names of the columns it is encoded to."""
         return (self.name, f"{self.name}=(missing)") if self.indicator else (self.name,)
 
-    def encode(self, series: Any, out: NDArray[np.float32]) -> None:
+    def encode(self, series: "pd.Series", out: NDArray[np.float32]) -> None:
         """Write the encoded values of ``series`` to ``out``, a row per feature."""
         values = _check_readable(self.name, read_numbers(series), "number").values
         gaps = np.isnan(values)
@@ -51,7 +54,7 @@ class Number:
         if self.indicator:
             out[1] = gaps
 
-    def decode(self, values: Floats) -> NDArray[Any]:
+    def decode(self, values: Floats) -> NDArray[np.generic]:
         """Return the column whose features, a row each, are ``values``; NaN is a gap."""
         return np.where(_gaps(self, values), np.nan, _shortest(values[0]))
 
@@ -62,7 +65,7 @@ class Boolean(Number):
 
     kind: ClassVar[str] = "boolean"
 
-    def decode(self, values: Floats) -> NDArray[Any]:
+    def decode(self, values: Floats) -> NDArray[np.generic]:
         """Return the column whose features, a row each, are ``values``; None is a gap."""
         flags: NDArray[np.bool_] = values[0] > 0.5
         gaps = _gaps(self, values)
@@ -96,7 +99,7 @@ class Date:
         gap = [f"{self.name}=(missing)"] * self.indicator
         return (*(f"{self.name} {part}" for part in parts), *gap)
 
-    def encode(self, series: Any, out: NDArray[np.float32]) -> None:
+    def encode(self, series: "pd.Series", out: NDArray[np.float32]) -> None:
         """Write the encoded values of ``series`` to ``out``, a row per feature."""
         days = _check_readable(self.name, read_dates(series), "date").values
         gaps = np.isnan(days)
@@ -109,7 +112,7 @@ class Date:
         if self.indicator:
             out[-1] = gaps
 
-    def decode(self, values: Floats) -> NDArray[Any]:
+    def decode(self, values: Floats) -> NDArray[np.generic]:
         """Return the column whose features, a row each, are ``values``; NaT is a gap.
 
         The days say it all; the time of year and of day follow from them.
@@ -139,7 +142,7 @@ class Category:
         more = [OTHER] * self.other + ["(missing)"] * self.missing
         return tuple(f"{self.name}={level}" for level in (*self.levels, *more))
 
-    def encode(self, series: Any, out: NDArray[np.float32]) -> None:
+    def encode(self, series: "pd.Series", out: NDArray[np.float32]) -> None:
         """Write the encoded values of ``series`` to ``out``, a row per feature."""
         import pandas as pd
 
@@ -153,7 +156,7 @@ class Category:
         out[:] = 0.0
         out[feature[rows], rows] = 1.0
 
-    def decode(self, values: Floats) -> NDArray[Any]:
+    def decode(self, values: Floats) -> NDArray[np.generic]:
         """Return the column whose features, a row each, are ``values``; None is a gap.
 
         The level is the one with the largest value. A row whose values sum to less than one half
@@ -195,7 +198,9 @@ def _check_readable(name: str, read: Values, what: str) -> Values:
     return read
 
 
-def fit_column(name: str, series: Any, places: NDArray[Any]) -> tuple[Column | None, list[str]]:
+def fit_column(
+    name: str, series: "pd.Series", places: NDArray[np.int64]
+) -> tuple[Column | None, list[str]]:
     """Return what a column becomes (None: nothing) and what there is to say about it."""
     import pandas as pd
 
@@ -219,7 +224,7 @@ def fit_column(name: str, series: Any, places: NDArray[Any]) -> tuple[Column | N
 
 
 def _fit_number(
-    name: str, series: Any, read: Values, places: NDArray[Any], *, is_boolean: bool
+    name: str, series: "pd.Series", read: Values, places: NDArray[np.int64], *, is_boolean: bool
 ) -> tuple[Column | None, list[str]]:
     gaps = np.isnan(read.values)
     present = read.values[~gaps] if gaps.any() else read.values

@@ -1,12 +1,11 @@
 """From the columns of a table to a matrix of numbers, learned on training rows only."""
 
 import json
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from itertools import accumulate, pairwise
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +28,9 @@ from regaug.exceptions import (
     NonFiniteError,
     NotFittedError,
 )
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _FORMAT, _VERSION = "regaug-encoder", 1
 _KINDS: dict[str, type[Any]] = {c.kind: c for c in (Number, Boolean, Date, Category)}
@@ -74,7 +76,7 @@ class Encoder:
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def fit(cls, frame: Any) -> Self:
+    def fit(cls, frame: "pd.DataFrame") -> Self:
         """Learn how to encode the columns of a pandas frame of training rows.
 
         If the frame's index holds whole numbers it is taken as the place of each row in the whole
@@ -99,7 +101,7 @@ class Encoder:
         """Names of the columns of the matrix."""
         return tuple(feature for column in self.columns for feature in column.features)
 
-    def transform(self, frame: Any) -> NDArray[np.float32]:
+    def transform(self, frame: "pd.DataFrame") -> NDArray[np.float32]:
         """Encode the rows of a pandas frame; returns ``(n, features)``."""
         names = {column.name for column in self._fitted().columns}
         positions = self._find(column_names(frame, only=names))
@@ -111,7 +113,7 @@ class Encoder:
             column.encode(frame.iloc[:, position], out[start:end])
         return np.ascontiguousarray(out.T)
 
-    def decode(self, x: NDArray[np.floating[Any]]) -> Any:
+    def decode(self, x: NDArray[np.float32] | NDArray[np.float64]) -> "pd.DataFrame":
         """Return the rows of a matrix as a pandas frame: the way back from :meth:`transform`.
 
         Numbers come back as float64, in as many digits as float32 has; true and false, dates (days
@@ -160,8 +162,8 @@ class Encoder:
             >>> Encoder.from_json(encoder.to_json()) == encoder
             True
         """
-        content = _parse(text)
-        _check_keys(content, {"format", "version", "columns", "notes"}, "the encoder")
+        keys = {"format", "version", "columns", "notes"}
+        content = _check_keys(_parse(text), keys, "the encoder")
         if (content["format"], content["version"]) != (_FORMAT, _VERSION):
             raise _damaged(f"it must be {_FORMAT!r} of version {_VERSION}")
         if not isinstance(content["columns"], list) or not content["columns"]:
@@ -205,13 +207,13 @@ def _damaged(reason: str) -> DataError:
     return DataError(f"The text does not describe an encoder: {reason}.")
 
 
-def _parse(text: str) -> Any:
+def _parse(text: str) -> object:
     """Parse JSON, refusing what JSON does not have (NaN) and keys that are given twice."""
 
-    def refuse(constant: str) -> Any:
+    def refuse(constant: str) -> object:
         raise ValueError(f"{constant} is not JSON")
 
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    def once(pairs: list[tuple[str, object]]) -> dict[str, object]:
         if len(dict(pairs)) < len(pairs):
             raise ValueError("a key is given twice")
         return dict(pairs)
@@ -224,19 +226,21 @@ def _parse(text: str) -> Any:
         raise _damaged(f"it is not JSON ({str(error)[:200]})") from None
 
 
-def _check_keys(content: Any, keys: set[str], what: str) -> None:
+def _check_keys(content: object, keys: set[str], what: str) -> dict[str, object]:
     if not isinstance(content, dict) or set(content) != keys:
         raise _damaged(f"{what} must have exactly the keys {', '.join(sorted(keys))}")
+    return content
 
 
-def _column_from(item: Any) -> Column:
+def _column_from(item: object) -> Column:
     """Make a column from its JSON object."""
     kind = item.get("kind") if isinstance(item, dict) else None
     if not isinstance(kind, str) or kind not in _KINDS:
         raise _damaged(f"the kind of a column must be one of {', '.join(_KINDS)}")
     members = fields(_KINDS[kind])
-    _check_keys(item, {"kind", *(member.name for member in members)}, f"a {kind} column")
-    values = {m.name: _READERS[m.type](m.name, item[m.name]) for m in members}
+    keys = {"kind", *(member.name for member in members)}
+    given = _check_keys(item, keys, f"a {kind} column")
+    values = {m.name: _READERS[m.type](m.name, given[m.name]) for m in members}
     column: Column = _KINDS[kind](**values)
     if isinstance(column, Date) and max(abs(column.mean), abs(column.fill)) > FAR:
         raise _damaged(f"the dates of {column.name!r} must be within {FAR:g} days of 1970")
@@ -247,32 +251,31 @@ def _column_from(item: Any) -> Column:
     return column
 
 
-def _as_text(key: str, value: Any) -> str:
+def _as_text(key: str, value: object) -> str:
     if not isinstance(value, str):
         raise _damaged(f"`{key}` must be text")
     return value
 
 
-def _as_flag(key: str, value: Any) -> bool:
+def _as_flag(key: str, value: object) -> bool:
     if not isinstance(value, bool):
         raise _damaged(f"`{key}` must be true or false")
     return value
 
 
-def _as_number(key: str, value: Any) -> float:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or not abs(value) <= LARGEST or not math.isfinite(value):
-        raise _damaged(f"`{key}` must be a finite number")
-    return float(value)
+def _as_number(key: str, value: object) -> float:
+    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST:
+        return float(value)
+    raise _damaged(f"`{key}` must be a finite number")
 
 
-def _as_texts(key: str, value: Any) -> tuple[str, ...]:
+def _as_texts(key: str, value: object) -> tuple[str, ...]:
     if not isinstance(value, list):
         raise _damaged(f"`{key}` must be a list of texts")
     return tuple(_as_text(key, item) for item in value)
 
 
-_READERS: dict[Any, Callable[[str, Any], Any]] = {
+_READERS: dict[object, Callable[[str, object], object]] = {
     str: _as_text,
     bool: _as_flag,
     float: _as_number,

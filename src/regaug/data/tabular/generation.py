@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from itertools import count, islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -23,6 +23,9 @@ from regaug.data.tabular.values import read_levels
 from regaug.exceptions import ArgumentError, ArgumentTypeError
 from regaug.samplers import BatchSampler
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 BATCH_SIZE = 32
 
 
@@ -32,9 +35,9 @@ def generate(
     method: str,
     rows: int,
     seed: int = 0,
-    settings: Mapping[str, Any] | None = None,
+    settings: Mapping[str, object] | None = None,
     append: bool = False,
-) -> Any:
+) -> "pd.DataFrame":
     """Make new rows of a table with a method, in the table's own units and column names.
 
     All rows are encoded and standardized, batches of them are drawn and augmented as in training,
@@ -111,7 +114,7 @@ def _as_table(data: Data) -> Table:
 
 
 def augment_rows(
-    x: Tensor, y: Tensor, method: str, changes: Mapping[str, Any], rows: int, seed: int
+    x: Tensor, y: Tensor, method: str, changes: Mapping[str, object], rows: int, seed: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
     """Standardize, draw and augment batches until there are enough rows, and scale them back.
 
@@ -144,7 +147,7 @@ def augment_rows(
     return x_scaler.inverse(new_x).numpy(), y_scaler.inverse(new_y).numpy(), sources
 
 
-def _check_usable(method: str, augmentation: Augmentation[Any], place: Any) -> None:
+def _check_usable(method: str, augmentation: Augmentation[Any], place: object) -> None:
     if isinstance(augmentation, Identity):
         raise ArgumentError(
             f"`method` must make new rows, got {method!r}, which is plain training. Choose "
@@ -163,7 +166,9 @@ def _endless(sampler: BatchSampler) -> Iterator[list[int]]:
         yield from sampler
 
 
-def _in_order(columns: Mapping[str, Any], frame: Any, append: bool) -> Any:
+def _in_order(
+    columns: Mapping[str, "pd.Series"], frame: "pd.DataFrame", append: bool
+) -> "pd.DataFrame":
     """Return the columns as a frame, in the order of the table, below its rows if asked to."""
     import pandas as pd
 

@@ -1,6 +1,6 @@
 """Decoded values in the manner of the column they are for: its range, its steps, its type."""
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,11 +8,16 @@ from numpy.typing import NDArray
 from regaug.data.tabular.columns import DAY, Boolean, Category, Column, Date, Number
 from regaug.data.tabular.values import Floats, read_dates, read_levels, read_numbers
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 _LARGEST_WHOLE = 2**53  # beyond, a float does not tell whole numbers apart
 _STEPS = (86_400_000_000, 3_600_000_000, 60_000_000, 1_000_000)  # day to second, in microseconds
 
 
-def restore(column: Column, values: Any, series: Any, rng: np.random.Generator) -> Any:
+def restore(
+    column: Column, values: "pd.Series", series: "pd.Series", rng: np.random.Generator
+) -> "pd.Series":
     """Return decoded values in the manner of a column of the table.
 
     Numbers and dates stay within the column's range and keep to its steps: whole numbers, days,
@@ -42,7 +47,7 @@ def restore(column: Column, values: Any, series: Any, rng: np.random.Generator) 
     return _restore_levels(column, values, series, rng)
 
 
-def _restore_numbers(values: Floats, series: Any) -> Any:
+def _restore_numbers(values: Floats, series: "pd.Series") -> "pd.Series":
     import pandas as pd
 
     known, gaps = read_numbers(series).values, np.isnan(values)
@@ -62,7 +67,7 @@ def _restore_numbers(values: Floats, series: Any) -> Any:
     return _as_texts(texts, gaps, series)
 
 
-def _restore_dates(values: Any, series: Any) -> Any:
+def _restore_dates(values: "pd.Series", series: "pd.Series") -> "pd.Series":
     import pandas as pd
 
     days, gaps = read_dates(series).values, values.isna().to_numpy()
@@ -79,7 +84,9 @@ def _restore_dates(values: Any, series: Any) -> Any:
     return _as_texts(dates.dt.strftime("%Y-%m-%d" if is_midnight else second), gaps, series)
 
 
-def _keep_steps(values: NDArray[Any], known: Floats) -> tuple[NDArray[np.int64], int]:
+def _keep_steps(
+    values: NDArray[np.float64] | NDArray[np.int64], known: Floats
+) -> tuple[NDArray[np.int64], int]:
     """Move times, in microseconds, into the range and to the steps of the known ones."""
     times = np.rint(known).astype(np.int64)
     first, low, high = int(times[0]), int(times.min()), int(times.max())
@@ -88,7 +95,9 @@ def _keep_steps(values: NDArray[Any], known: Floats) -> tuple[NDArray[np.int64],
     return first + apart * step, step
 
 
-def _as_texts(texts: Any, gaps: NDArray[np.bool_], series: Any) -> Any:
+def _as_texts(
+    texts: "pd.Series | list[str]", gaps: NDArray[np.bool_], series: "pd.Series"
+) -> "pd.Series":
     import pandas as pd
 
     column = pd.Series(texts, dtype=object).mask(gaps, None)
@@ -96,8 +105,8 @@ def _as_texts(texts: Any, gaps: NDArray[np.bool_], series: Any) -> Any:
 
 
 def _restore_levels(
-    column: Category | Boolean, values: Any, series: Any, rng: np.random.Generator
-) -> Any:
+    column: Category | Boolean, values: "pd.Series", series: "pd.Series", rng: np.random.Generator
+) -> "pd.Series":
     """Take every value from a row of the table that has the level, however it is written there."""
     codes, texts = read_levels(series)
     levels = column.levels if isinstance(column, Category) else texts

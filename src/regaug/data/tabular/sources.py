@@ -4,22 +4,26 @@ import csv
 import gzip
 import zlib
 from difflib import get_close_matches
+from io import TextIOWrapper
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from regaug.data.tabular.values import check_unique, column_names
 from regaug.exceptions import ArgumentTypeError, DataError, DataNotFoundError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 _PARQUET = (".parquet", ".parq", ".pq")
 
 
-def read_frame(source: Any) -> Any:
+def read_frame(source: object) -> "pd.DataFrame":
     """Return what :func:`read_table` takes as a pandas frame, columns as they are."""
     return read_source(source)[0]
 
 
-def read_source(source: Any) -> tuple[Any, str, list[str]]:
+def read_source(source: object) -> tuple["pd.DataFrame", str, list[str]]:
     """Return a frame with text as column names and rows numbered from 0, its name, and notes."""
     import pandas as pd
 
@@ -57,7 +61,7 @@ def _check_path(path: Path) -> Path:
     raise DataNotFoundError(f"There is no file {path}.{hint}")
 
 
-def _read_file(path: Path) -> tuple[Any, list[str]]:
+def _read_file(path: Path) -> tuple["pd.DataFrame", list[str]]:
     """Read a file by the ending of its name."""
     import pandas as pd
 
@@ -85,7 +89,7 @@ def _read_file(path: Path) -> tuple[Any, list[str]]:
         raise DataError(f"{path} cannot be read: {error}") from error
 
 
-def _read_text(path: Path, delimiter: str, packed: bool) -> tuple[Any, list[str]]:
+def _read_text(path: Path, delimiter: str, packed: bool) -> tuple["pd.DataFrame", list[str]]:
     """Read a text file with a header line, finding out what is between its columns."""
     header = _header(path, delimiter, packed)
     notes = []
@@ -111,13 +115,15 @@ def _read_text(path: Path, delimiter: str, packed: bool) -> tuple[Any, list[str]
 
 def _header(path: Path, delimiter: str, packed: bool) -> list[str]:
     """Return the first line that is not empty, cut at the delimiter."""
-    opener: Any = gzip.open if packed else open
-    with opener(path, "rb") as file:
+    with gzip.open(path) if packed else path.open("rb") as file:
         if b"\0" in file.read(8192):
             raise DataError(f"{path} is not a text file: it holds zero bytes (binary, or UTF-16).")
-    with opener(path, "rt", encoding="utf-8-sig", newline="") as file:
+        file.seek(0)
+        lines = csv.reader(
+            TextIOWrapper(file, encoding="utf-8-sig", newline=""), delimiter=delimiter
+        )
         try:
-            row = next((row for row in csv.reader(file, delimiter=delimiter) if row), None)
+            row = next((row for row in lines if row), None)
         except csv.Error as error:
             raise DataError(f"{path} has no header line that can be read: {error}.") from error
     if row is None:
@@ -125,7 +131,7 @@ def _header(path: Path, delimiter: str, packed: bool) -> list[str]:
     return row
 
 
-def _parse(path: Path, delimiter: str, decimal: str) -> Any:
+def _parse(path: Path, delimiter: str, decimal: str) -> "pd.DataFrame":
     import warnings
 
     import pandas as pd
@@ -150,7 +156,7 @@ def _parse(path: Path, delimiter: str, decimal: str) -> Any:
         ) from error
 
 
-def _has_decimal_commas(frame: Any) -> bool:
+def _has_decimal_commas(frame: "pd.DataFrame") -> bool:
     for place in range(frame.shape[1]):
         column = frame.iloc[:, place]
         texts = column.dropna().head(100).astype(str)

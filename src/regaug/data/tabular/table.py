@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -168,7 +168,7 @@ class Table(Data):
 
 
 def read_table(
-    source: Any,
+    source: object,
     *,
     target: str | Sequence[str],
     group: str | None = None,

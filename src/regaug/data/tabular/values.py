@@ -1,12 +1,15 @@
 """The columns of a table read as numbers, as dates or as levels."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regaug.exceptions import ArgumentTypeError, DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Floats = NDArray[np.float64]
 Levels = tuple[NDArray[np.int64], NDArray[np.object_]]
@@ -41,7 +44,7 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def column_names(frame: Any, *, only: set[str] | None = None) -> list[str]:
+def column_names(frame: "pd.DataFrame", *, only: set[str] | None = None) -> list[str]:
     """Return the names of a pandas frame's columns as text, and refuse a name used twice."""
     if not hasattr(frame, "iloc") or not hasattr(frame, "columns"):
         raise ArgumentTypeError(
@@ -61,7 +64,7 @@ def check_unique(names: list[str]) -> None:
         raise DataError(f"Column names must be unique, got {listed} more than once. Rename them.")
 
 
-def read_numbers(series: Any) -> Values:
+def read_numbers(series: "pd.Series") -> Values:
     """Read a column as numbers: text such as ``"1.5"`` or ``"true"`` too, time spans as days."""
     dtype = series.dtype
     if dtype.kind == "m":
@@ -73,7 +76,7 @@ def read_numbers(series: Any) -> Values:
     return _finite(series.to_numpy(dtype=np.float64, na_value=np.nan))
 
 
-def read_dates(series: Any) -> Values:
+def read_dates(series: "pd.Series") -> Values:
     """Read a column as days since 1970: dates, or text such as ``"2024-01-31 12:30"``."""
     import pandas as pd
 
@@ -83,7 +86,7 @@ def read_dates(series: Any) -> Values:
     return Values(days, missing=int(np.isnan(days).sum()))
 
 
-def read_levels(series: Any) -> Levels:
+def read_levels(series: "pd.Series") -> Levels:
     """Return every value's place in the list of different texts (-1: a gap), and that list.
 
     A number has one text (``"1"`` for 1, 1.0, ``"1.0"`` and ``"01"``), as have true and false: a
@@ -113,12 +116,13 @@ def read_levels(series: Any) -> Levels:
     return np.append(places, -1)[codes], np.asarray(texts, dtype=object)
 
 
-def _text(value: Any) -> str:
-    is_whole = isinstance(value, float | np.floating) and float(value).is_integer()
-    return str(int(value)) if is_whole else str(value).strip()
+def _text(value: object) -> str:
+    if isinstance(value, float | np.floating) and float(value).is_integer():
+        return str(int(value))
+    return str(value).strip()
 
 
-def _to_numbers(written: Any) -> Floats:
+def _to_numbers(written: "pd.Series") -> Floats:
     import pandas as pd
 
     numbers = np.full(len(written), np.nan)
@@ -178,13 +182,13 @@ def _finite(values: Floats) -> Values:
     return Values(values, missing=missing, infinite=lost - missing)
 
 
-def _days_of_texts(iso: Any) -> Floats:
+def _days_of_texts(iso: "pd.Series") -> Floats:
     import pandas as pd
 
     return _days(pd.to_datetime(iso, format="ISO8601", errors="coerce", utc=True))
 
 
-def _days(stamps: Any) -> Floats:
+def _days(stamps: "pd.Series") -> Floats:
     micros = stamps.dt.tz_localize(None).to_numpy().astype("datetime64[us]")
     days = micros.astype(np.int64) / 86_400e6
     days[np.isnat(micros)] = np.nan

@@ -5,6 +5,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any
 
+from regaug._files import write_bytes
 from regaug.report.drawing import LIGHT
 
 INK, MUTED, FAINT = LIGHT["ink"], LIGHT["muted"], LIGHT["faint"]
@@ -72,17 +73,19 @@ def save(figure: Any, stem: str | Path, note: str) -> list[Path]:
     text = fill(note, width)
     figure.supxlabel(text, x=0.01, ha="left", fontsize=8.5, color=MUTED, linespacing=1.4)
     paths = [Path(f"{stem}.{ending}") for ending in ("svg", "png")]
-    paths[0].parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(paths[0], metadata={"Date": None})
-    _save_small(figure, paths[1])
+    drawn = BytesIO()
+    figure.savefig(drawn, format="svg", metadata={"Date": None})
+    write_bytes(paths[0], drawn.getvalue())
+    write_bytes(paths[1], _small(figure))
     return paths
 
 
-def _save_small(figure: Any, path: Path) -> None:
-    """Write a PNG with a palette: a third of the size, and no difference to be seen."""
+def _small(figure: Any) -> bytes:
+    """Return a PNG with a palette: a third of the size, and no difference to be seen."""
     from PIL import Image
 
-    pixels = BytesIO()
+    pixels, small = BytesIO(), BytesIO()
     figure.savefig(pixels, dpi=DPI)
     with Image.open(pixels) as image:
-        image.convert("RGB").quantize(160).save(path, optimize=True)
+        image.convert("RGB").quantize(160).save(small, format="png", optimize=True)
+    return small.getvalue()

@@ -81,20 +81,20 @@ def fit_many(
     ]
     results: dict[int, RunResult] = {}
     with Bar("run", len(runs), show=progress) as bar:
-        for stack in _make_stacks(runs):
+        for stack in make_stacks(runs):
             for run, result in Stack(stack, dtype, recorded).train():
                 results[run.number] = result
                 bar.advance(_describe(run, result))
     return [results[number] for number in range(len(runs))]
 
 
-def _make_stacks(runs: Sequence[Training]) -> Iterator[list[Training]]:
-    """Put runs of the same form together, in the order they came, at most so many."""
+def make_stacks(runs: Sequence[Training], *, most: int = MOST_RUNS) -> Iterator[list[Training]]:
+    """Put runs of the same form together, in the order they came, at most ``most``."""
     forms = list(dict.fromkeys(run.form for run in runs))
     for _, alike in groupby(sorted(runs, key=lambda run: forms.index(run.form)), lambda r: r.form):
         members = list(alike)
-        for start in range(0, len(members), MOST_RUNS):
-            yield members[start : start + MOST_RUNS]
+        for start in range(0, len(members), most):
+            yield members[start : start + most]
 
 
 def _describe(run: Training, result: RunResult) -> str:

@@ -26,9 +26,6 @@ from regaug.training.stacked.net import Layout, forward, loss_and_gradient
 from regaug.training.stacked.rows import StackedRows
 from regaug.training.stacked.training import Training
 
-# Numbers of a hidden layer that are held at a time when a part is predicted (32 MB).
-_BLOCK = 2**23
-
 
 @dataclass
 class _Alike:
@@ -66,13 +63,19 @@ class Stack:
         runs: The runs.
         dtype: What is computed in.
         recorded: Parts whose error is in the history.
+        block: Numbers of a hidden layer that are held at a time when a part is predicted (32 MB).
     """
 
     def __init__(
-        self, runs: Sequence[Training], dtype: torch.dtype, recorded: Sequence[Recorded]
+        self,
+        runs: Sequence[Training],
+        dtype: torch.dtype,
+        recorded: Sequence[Recorded],
+        *,
+        block: int = 2**23,
     ) -> None:
         self.runs = sorted(runs, key=lambda run: (-len(run.sampler), repr(run.rates)))
-        self.recorded = recorded
+        self.recorded, self.block = recorded, block
         splits = list({id(run.split): run.split for run in runs}.values())
         self.rows = StackedRows(splits, dtype)
         self.split_of_run = [splits.index(run.split) for run in self.runs]
@@ -210,7 +213,7 @@ class Stack:
         """Predict the rows of a part with the weights of every run, ``(runs, n, m)``."""
         places = self.rows.parts[part].places[self.split_of_run]
         layers = self.layout.split(self.weights)
-        size = max(1, _BLOCK // (self.layout.widest * len(self.runs)))
+        size = max(1, self.block // (self.layout.widest * len(self.runs)))
         with torch.no_grad():
             blocks = [
                 forward(self.layout, layers, self.rows.x[rows])
@@ -258,7 +261,7 @@ class Stack:
         def predict(part: Part) -> Tensor:
             x = part.x[:].flatten(1).to(weights.dtype)
             with torch.no_grad():
-                blocks = torch.split(x, max(1, _BLOCK // self.layout.widest))
+                blocks = torch.split(x, max(1, self.block // self.layout.widest))
                 return torch.cat([forward(self.layout, layers, block[None])[0] for block in blocks])
 
         parts = {"validation": run.split.validation, "test": run.split.test, **run.split.more}

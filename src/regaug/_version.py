@@ -1,0 +1,3 @@
+"""The version, for whatever writes it into a file."""
+
+__version__ = "0.1.0"
