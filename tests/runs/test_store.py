@@ -18,6 +18,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from regaug import _files
 from regaug.exceptions import ArgumentError, ArgumentTypeError, StoreError
 from regaug.metrics import Scores
 from regaug.runs import store as module
@@ -556,7 +557,7 @@ def test_a_disk_that_is_read_only_can_still_be_read(tmp_path, monkeypatch):
             raise OSError(errno.EROFS, os.strerror(errno.EROFS))
         return builtins.open(path, mode, *args, **kwargs)
 
-    monkeypatch.setattr(module, "open", read_only, raising=False)
+    monkeypatch.setattr(_files, "open", read_only, raising=False)
     message = "Could not write to the store .*: Read-only file system. Choose a folder that you may"
     with pytest.raises(StoreError, match=message):
         Store(tmp_path / "new", STUDY)
@@ -619,7 +620,7 @@ def test_the_next_line_after_a_cut_one_is_not_lost_with_it(tmp_path, monkeypatch
         def truncate(self, size=None):
             raise OSError(errno.EIO, os.strerror(errno.EIO))
 
-    monkeypatch.setattr(module, "open", lambda path, mode, **_: Stubborn(path, mode), raising=False)
+    monkeypatch.setattr(_files, "open", lambda path, mode, **_: Stubborn(path, mode), raising=False)
     with files_of_at_most(size + 20), pytest.raises(StoreError, match="File too large"):
         store.add(make_record(8, length=1000))
     monkeypatch.undo()
