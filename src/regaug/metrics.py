@@ -263,8 +263,13 @@ class Scores:
             raise ArgumentError(
                 f"`values` must have the keys {sorted(names)}, got {sorted(values)}."
             )
+        numbers = {name: value for name, value in values.items() if name != "groups"}
+        for name, value in numbers.items():
+            may_be_none = name in ("mape", "r2", "pearson")
+            if not isinstance(value, int | float) and not (may_be_none and value is None):
+                raise ArgumentTypeError(f"`{name}` must be a number, got {value!r}.")
         groups = {name: cls.from_dict(scores) for name, scores in values["groups"].items()}
-        return cls(**{**values, "groups": groups})
+        return cls(**numbers, groups=groups)
 
 
 def evaluate(prediction: Tensor, target: Tensor, groups: NDArray[Any] | None = None) -> Scores:

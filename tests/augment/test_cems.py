@@ -15,6 +15,8 @@ from regaug.augment.cems import CEMS, CEMSParams
 from regaug.exceptions import ArgumentError, ArgumentTypeError, NotFittedError, PlaceError
 from regaug.functional.curvature import cems
 
+STEP = torch.ones(1, 1)  # along a line
+
 
 def make_batch(n=16, d=4, seed=0, dtype=torch.float32):
     generator = torch.Generator().manual_seed(seed)
@@ -170,7 +172,7 @@ def test_stored_neighbors_are_the_nearest_rows(tree, offset, monkeypatch):
     z = torch.column_stack([x, y]).numpy()
     distances = np.linalg.norm(z[:40, None] - z, axis=-1)
     expected = z[np.argsort(distances, axis=1)[:, :7]]
-    np.testing.assert_array_equal(augment._surroundings(x[:40], y[:40], 1)[0], expected)
+    np.testing.assert_array_equal(augment._surroundings(x[:40], y[:40], STEP)[0], expected)
     new_x, new_y = augment(x[:40], y[:40])
     by_hand = cems(
         x[:40], y[:40, None], eta=augment.params.eta, neighborhoods=torch.from_numpy(expected)
@@ -182,9 +184,9 @@ def test_stored_neighbors_are_the_nearest_rows(tree, offset, monkeypatch):
 def test_lookups_in_blocks_find_the_same_rows(monkeypatch):
     x, y = make_batch(50, 3)
     augment = CEMS(neighbors=5).fit(x, y)
-    whole = augment._surroundings(x, y, 1)[0]
+    whole = augment._surroundings(x, y, STEP)[0]
     monkeypatch.setattr(module, "_BLOCK", 50 * 7)
-    assert torch.equal(augment._surroundings(x, y, 1)[0], whole)
+    assert torch.equal(augment._surroundings(x, y, STEP)[0], whole)
 
 
 def test_stored_neighbors_must_be_fitted_first():
@@ -212,7 +214,9 @@ def test_fitting_again_replaces_the_stored_rows(tree, monkeypatch):
     augment = CEMS(neighbors=9).fit(x + 3, y)
     augment(x, y)
     augment.fit(x, y)
-    assert torch.equal(augment._surroundings(x, y, 1)[0][:, 0], torch.column_stack([x, y]).double())
+    assert torch.equal(
+        augment._surroundings(x, y, STEP)[0][:, 0], torch.column_stack([x, y]).double()
+    )
 
 
 def test_copies_and_pickles_have_the_stored_rows_too(monkeypatch):
@@ -228,7 +232,7 @@ def test_copies_and_pickles_have_the_stored_rows_too(monkeypatch):
 
 def test_more_neighbors_than_rows_means_all_of_them():
     x, y = make_batch(6)
-    assert CEMS(neighbors=50).fit(x, y)._surroundings(x, y, 1)[0].shape == (6, 6, 5)
+    assert CEMS(neighbors=50).fit(x, y)._surroundings(x, y, STEP)[0].shape == (6, 6, 5)
 
 
 def test_stored_rows_keep_no_history_and_are_a_copy():
@@ -359,3 +363,23 @@ def test_planes_are_found_anew_after_another_fit():
     augment.fit(2 * x, x[:, 1:2])
     augment(2 * x[:8], x[:8, 1:2])
     assert augment._planes is not first
+
+
+@pytest.mark.parametrize("d", [2, "two_nn"])  # planes that are known, and that are not
+def test_many_runs_look_for_every_neighborhood_once(d, monkeypatch):
+    looked = []
+
+    def look(self, *batch, plain=CEMS._surroundings):
+        looked.append(self)
+        return plain(self, *batch)
+
+    x = torch.randn(3, 40, 2, generator=torch.Generator().manual_seed(0))
+    y = x.square().sum(2, keepdim=True)
+    parts = [CEMS(d=d, neighbors=8).fit(*rows) for rows in zip(x, y, strict=True)]
+    alike = copy.deepcopy(parts)
+    monkeypatch.setattr(CEMS, "_surroundings", look)
+    found = CEMS.across_runs(parts, x[:, :9], y[:, :9])
+    assert looked == parts
+    expected = [one(*rows) for one, *rows in zip(alike, x[:, :9], y[:, :9], strict=True)]
+    for new, wanted in zip(found, zip(*expected, strict=True), strict=True):
+        torch.testing.assert_close(new, torch.stack(wanted), rtol=1e-5, atol=1e-6)

@@ -21,6 +21,8 @@ from regaug.report.drawing import DARK, LIGHT
 from regaug.report.plots import draw_plots
 from regaug.studies.compare import compare
 
+pytestmark = pytest.mark.serial
+
 HOSTILE = "<script>console.error('ran')</script>"
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "chrome")
 FLAGS = [

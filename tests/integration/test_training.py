@@ -24,10 +24,13 @@ def make_net(seed):
     )
 
 
+@pytest.mark.parametrize(
+    "seeds", [range(3), pytest.param(range(3, 20), marks=pytest.mark.slow)], ids=["few", "many"]
+)
 @pytest.mark.parametrize("options", [{"rho": 0.9}, {"k": "two_nn"}], ids=["foma-rho", "foma"])
-def test_airfoil_trains_at_the_first_layer_for_twenty_seeds(airfoil, options):
+def test_airfoil_trains_at_the_first_layer_whatever_the_seed(airfoil, options, seeds):
     x, y = airfoil
-    for seed in range(20):
+    for seed in seeds:
         net = make_net(seed)
         optimizer = torch.optim.Adam(net.parameters(), lr=1e-2)
         augmentation = FOMA(generator=torch.Generator().manual_seed(seed), **options)
@@ -65,17 +68,17 @@ def standardized(airfoil):
 
 
 @pytest.mark.parametrize("name", methods.names())
-def test_every_method_trains_on_airfoil_for_fifty_epochs(airfoil, name):
+def test_every_method_trains_on_airfoil(airfoil, name):
     x, y = standardized(airfoil)
     ready = methods.get(name).prepare().fit(x, y)
     net = make_net(seed=0)
-    optimizer = torch.optim.Adam(net.parameters(), lr=1e-3)
+    optimizer = torch.optim.Adam(net.parameters(), lr=3e-3)
     augmentation, sampler = ready.augmentation, ready.sampler(y, 32)
     at = augmentation.at(net, "1" if ready.settings["place"] == methods.LAYER else "input")
     losses = []
-    for epoch in range(50):
+    for epoch in range(15):
         sampler.set_epoch(epoch)
-        augmentation.progress = epoch / 50
+        augmentation.progress = epoch / 15
         for batch in sampler:
             loss = F.mse_loss(*at(x[batch], y[batch]))
             optimizer.zero_grad()
@@ -83,7 +86,7 @@ def test_every_method_trains_on_airfoil_for_fifty_epochs(airfoil, name):
             optimizer.step()
             losses.append(loss.item())
     assert np.isfinite(losses).all()
-    assert F.mse_loss(net(x), y) < 0.25  # of the targets' variance; erm is at about 0.07
+    assert F.mse_loss(net(x), y) < 0.25  # of the targets' variance; erm is at about 0.09
 
 
 @pytest.mark.parametrize("name", [name for name in methods.names() if name != "erm"])

@@ -11,17 +11,20 @@ import torch
 
 from regaug.data.datasets.synthetic import make_manifold
 from regaug.exceptions import ArgumentError, RegaugError
+from regaug.problems import Problem
+from regaug.runs import executors
 from regaug.runs.executors import run_here, run_in_processes
-from regaug.runs.worker import Worker, make_tasks, plan_runs
-from regaug.studies import executors
-from regaug.studies.search import draw_trials
+from regaug.runs.run import Run
+from regaug.runs.tasks import make_tasks
+from regaug.runs.worker import Worker
+from regaug.training import Settings
 
 
 class Echo:
     """Does a task by giving it back."""
 
     def do(self, task):
-        return [(task, torch.get_num_threads(), None)]
+        return [(task, torch.get_num_threads())]
 
 
 def never(task=None):
@@ -29,23 +32,32 @@ def never(task=None):
 
 
 def run(tasks, *, is_done=never, is_over=never):
-    outcomes = run_here(Echo(), tasks, is_done=is_done, is_over=is_over)
-    return [task for outcome in outcomes for task, _, _ in outcome]
+    found = run_here(Echo(), tasks, is_done=is_done, is_over=is_over)
+    return [task for records in found for task, _ in records]
+
+
+def make_worker(splits):
+    data = make_manifold("sine", n=40)
+    problem = Problem([data.split(seed) for seed in range(splits)], name="sine", hidden=(8,))
+    return Worker([problem], details=True)
 
 
 def make_work(splits=2):
-    trials = {"erm": draw_trials("erm", 4, seed=0, epochs=3, patience=3)}
-    runs = plan_runs(trials, ["mean"], splits=splits, seed=0, metric="rmse")
-    data = make_manifold("sine", n=40)
-    return Worker([data.split(seed) for seed in range(splits)], (8,)), make_tasks(runs)
+    """A worker with a baseline and three stacks, of another batch size each."""
+    runs = [Run("sine", "mean", i, 0) for i in range(splits)]
+    for size in (8, 12, 16):
+        settings = Settings(epochs=3, batch_size=size)
+        runs += [Run("sine", "erm", i, i, settings, size) for i in range(splits)]
+    worker = make_worker(splits)
+    return worker, make_tasks(runs, worker.problems)
 
 
 def test_tasks_are_done_in_order_with_one_thread():
     threads = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
-        outcomes = list(run_here(Echo(), "abc", is_done=never, is_over=never))
-        assert outcomes == [[("a", 1, None)], [("b", 1, None)], [("c", 1, None)]]
+        found = list(run_here(Echo(), "abc", is_done=never, is_over=never))
+        assert found == [[("a", 1)], [("b", 1)], [("c", 1)]]
         assert torch.get_num_threads() == 2
         work = run_here(Echo(), "abc", is_done=never, is_over=never)
         next(work)
@@ -73,7 +85,7 @@ def test_nothing_is_started_after_the_end():
 
 def test_processes_do_what_one_does_and_stop_when_asked():
     worker, tasks = make_work()
-    expected = {key: result for task in tasks for key, _, result in worker.do(task)}
+    expected = {own.run.key: own for task in tasks for own in worker.do(task)}
     skipped, started = tasks[1], []
 
     def is_over():
@@ -82,21 +94,21 @@ def test_processes_do_what_one_does_and_stop_when_asked():
 
     options = {"jobs": 2, "is_done": lambda task: task == skipped, "is_over": is_over}
     found = {
-        key: result
-        for outcome in run_in_processes(worker, tasks, **options)
-        for key, _, result in outcome
+        own.run.key: own
+        for records in run_in_processes(worker, tasks, **options)
+        for own in records
     }
     assert len(tasks) == 4
     assert found.keys() == expected.keys() - {run.key for run in skipped}
-    for key, result in found.items():
-        assert result["scores"] == expected[key]["scores"]
-        assert result["sample"] == expected[key]["sample"]
+    for key, own in found.items():
+        assert own.scores == expected[key].scores
+        assert own.sample == expected[key].sample
 
 
 @pytest.mark.slow
 def test_an_error_in_a_process_arrives_here():
     _, tasks = make_work()
-    wrong = Worker([make_manifold("sine", n=40).split()], (8,))  # without the second split
+    wrong = make_worker(splits=1)  # without the second split
     work = run_in_processes(wrong, tasks, jobs=2, is_done=never, is_over=never)
     with pytest.raises((LookupError, ArgumentError)):
         list(work)

@@ -19,7 +19,8 @@ from regaug.cli.main import app
 from regaug.exceptions import ArgumentError, DivergedError, MissingExtraError, RegaugError
 from regaug.runs.ray_executor import run_on_ray, running_ray
 from regaug.runs.store import Store
-from regaug.studies import compare as studies
+from regaug.studies import plan as plans
+from regaug.studies.compare import compare
 
 WANTED = 'pip install "regaug[ray]"'
 
@@ -31,17 +32,17 @@ def ray():
 
 @pytest.fixture
 def table(monkeypatch):
-    monkeypatch.setattr(studies, "EPOCHS", 3)
-    monkeypatch.setattr(studies, "baseline_names", lambda split: ("mean",))
+    monkeypatch.setattr(plans, "EPOCHS", 3)
+    monkeypatch.setattr(plans, "baseline_names", lambda split: ("mean",))
     return data.load("synthetic-sine", n=60)
 
 
 def study(table, out, **options):
     """Return the table of a small study, all its scores, and the number of lines in its store."""
     options = {"methods": ["erm", "mixup"], "trials": 2, "splits": 2, **options}
-    found = studies.compare(table, out=out, **options)
-    runs = Store.open(out).results().items()
-    scores = {key: (run.run, run.result["scores"]) for key, run in runs}
+    found = compare(table, out=out, **options)
+    records = Store.open(out).records().items()
+    scores = {key: (record.run, record.scores) for key, record in records}
     lines = sum(len(file.read_bytes().splitlines()) for file in out.glob("runs-*.jsonl"))
     return found.comparison.to_dict(), scores, lines
 
@@ -62,18 +63,18 @@ class Echo:
 def test_without_ray_it_says_how_to_get_it(monkeypatch, table):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(MissingExtraError) as caught:
-        studies.compare(table, trials=1, splits=2, executor="ray")
+        compare(table, trials=1, splits=2, executor="ray")
     assert WANTED in str(caught.value)
 
 
 def test_an_unknown_executor_is_refused(table):
     with pytest.raises(ArgumentError, match="`executor` must be one of 'process', 'ray'"):
-        studies.compare(table, executor="dask")
+        compare(table, executor="dask")
 
 
 def test_an_address_without_ray_is_refused(table):
     with pytest.raises(ArgumentError, match='`ray_address` needs executor="ray"'):
-        studies.compare(table, ray_address="auto")
+        compare(table, ray_address="auto")
 
 
 def test_a_study_on_ray_has_the_same_table_and_leaves_nothing_behind(ray, table, tmp_path):
@@ -96,7 +97,7 @@ def test_one_worker_two_and_ray_have_the_same_table(ray, table, tmp_path, search
 
 @pytest.mark.slow
 def test_a_killed_worker_changes_nothing(ray, table, tmp_path, monkeypatch):
-    monkeypatch.setattr(studies, "EPOCHS", 30)
+    monkeypatch.setattr(plans, "EPOCHS", 30)
     killed = []
     thread = threading.Thread(target=kill_one, args=(killed,))
     thread.start()
@@ -127,22 +128,23 @@ def test_ctrl_c_finishes_what_runs_and_starts_nothing_new(ray, tmp_path):
         import os, signal
         from regaug import data
         from regaug.exceptions import StoreError
-        from regaug.studies import compare
+        from regaug.studies.compare import compare
 
         seen = []
 
-        def watch(outcome):
-            seen.append(outcome)
+        def observe(progress):
+            if progress.records:
+                seen.append(progress)
             if len(seen) == 1:
                 os.kill(0, signal.SIGINT)  # as a terminal does: to all processes of the group
 
         try:
-            compare.compare(
+            compare(
                 data.load("synthetic-sine", n=60), methods=["erm", "mixup"], trials=3, splits=2,
-                jobs=2, executor="ray", out={str(tmp_path)!r}, watch=watch,
+                jobs=2, executor="ray", out={str(tmp_path)!r}, progress=observe,
             )
         except StoreError:
-            print("outcomes:", len(seen))
+            print("tasks:", len(seen))
     """
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", textwrap.dedent(script)],
@@ -152,7 +154,7 @@ def test_ctrl_c_finishes_what_runs_and_starts_nothing_new(ray, tmp_path):
         timeout=120,
     )
     # Two were running at the same time: the one that came first, and the one to be finished.
-    assert (done.returncode, done.stdout, done.stderr) == (0, "outcomes: 2\n", "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "tasks: 2\n", "")
 
 
 @pytest.mark.slow
@@ -183,7 +185,7 @@ def test_run_on_ray_does_what_the_other_executors_do(ray):
 def test_an_address_where_nobody_listens_is_named_at_once(ray, table, address):
     start = time.monotonic()
     with pytest.raises(RegaugError, match=re.escape(f"Could not use Ray at {address}: ")):
-        studies.compare(table, trials=1, splits=2, executor="ray", ray_address=address)
+        compare(table, trials=1, splits=2, executor="ray", ray_address=address)
     assert time.monotonic() - start < 12
     assert not ray.is_initialized()
 

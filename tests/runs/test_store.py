@@ -9,23 +9,23 @@ import pickle
 import random
 import resource
 import shutil
-import subprocess
-import sys
 import time
-from collections import OrderedDict
+import zlib
 from contextlib import contextmanager
 from io import FileIO
-from types import MappingProxyType
 
-import numpy as np
 import pytest
-import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from regaug import _files
 from regaug.exceptions import ArgumentError, ArgumentTypeError, StoreError
-from regaug.runs.store import Store, StoredRun, run_key
-from regaug.studies import store as module
+from regaug.metrics import Scores
+from regaug.runs import store as module
+from regaug.runs.record import RunRecord, Sample
+from regaug.runs.run import Run
+from regaug.runs.store import Store
+from regaug.training.settings import Settings
 
 STUDY = {"data": "houses.csv", "methods": ["erm", "foma"], "trials": 20, "rate": 1.0}
 FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -50,16 +50,28 @@ def start(code, **names):
     return process
 
 
+def make_record(i, who="ridge", *, value=None, length=1):
+    """A record of run number ``i``, as long as wanted."""
+    scores = {"test": Scores(9, i / 7 if value is None else value, 0.5, None, 0, 0.25, None)}
+    run, made_by = Run("houses", who, i, 0), {"text": "x" * length}
+    return RunRecord(run, scores, "finished", 0, 0, 0.5, (6, 2, 2), made_by)
+
+
+def key_of(i, who="ridge"):
+    return make_record(i, who).run.key
+
+
+KEYS = [key_of(i) for i in range(3)]
+
+
 def fill(store, n):
     for i in range(n):
-        store.add(f"key-{i}", {"i": i}, {"rmse": i / 7})
+        store.add(make_record(i))
 
 
-def run_files(folder):
-    return sorted(folder.glob("runs-*.jsonl"))
-
-
-# Keys
+def as_text(records):
+    """Records by key as text, for which NaN is equal to NaN and 1 is not equal to 1.0."""
+    return {key: repr(record) for key, record in records.items()}
 
 
 def turned_over(value):
@@ -69,73 +81,8 @@ def turned_over(value):
     return tuple(map(turned_over, value)) if isinstance(value, list) else value
 
 
-@given(nested(finite))
-def test_the_key_does_not_depend_on_the_order_nor_on_tuples(configuration):
-    assert run_key(turned_over(configuration)) == run_key(configuration)
-    assert run_key(OrderedDict(configuration)) == run_key(MappingProxyType(configuration))
-    assert run_key(json.loads(json.dumps(configuration))) == run_key(configuration)
-    assert len(run_key(configuration)) == 32
-
-
-def test_equal_numbers_have_the_same_key():
-    assert run_key({"a": 1}) == run_key({"a": 1.0}) == run_key({"a": np.float64(1)})
-    assert run_key({"a": 10**22}) == run_key({"a": 1e22})
-    assert run_key({"a": 0.0}) == run_key({"a": -0.0})
-
-
-def test_different_configurations_have_different_keys():
-    values = [1, 2, 1.5, True, False, None, "1", "", "None", [], {}, [1], [[1]], {"b": 1}, [1, 2]]
-    configurations = [{}, *({"a": value} for value in values), {"b": 1}, {"$a": 1}, {"$$a": 1}]
-    assert len({run_key(configuration) for configuration in configurations}) == len(configurations)
-
-
-def test_the_key_is_the_same_in_a_process_with_another_hash_seed():
-    configuration = {"method": "foma", "names": ["\u00e4", "b"], "settings": {"rho": 0.1, "k": 3}}
-    code = f"from regaug.runs.store import run_key; print(run_key({configuration!r}))"
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", code],
-        env=os.environ | {"PYTHONHASHSEED": "1"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout.strip() == run_key(configuration) == "88ba804a78f83c132bbca4d195f4a987"
-
-
-@pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf")])
-def test_a_key_needs_finite_numbers(tmp_path, number):
-    configuration = {"settings": {"rho": [0.5, number]}}
-    message = r"`configuration`\['settings'\]\['rho'\]\[1\] must be finite, got"
-    with pytest.raises(ArgumentError, match=message):
-        run_key(configuration)
-    with pytest.raises(ArgumentError, match=message):
-        Store(tmp_path / "new", configuration)
-    assert not (tmp_path / "new").exists()
-
-
-@pytest.mark.parametrize("value", [torch.ones(1), np.ones(1), np.int64(1), {1}, b"1", object()])
-def test_what_json_does_not_have_is_refused_with_its_place(tmp_path, value):
-    with pytest.raises(ArgumentTypeError, match=r"`configuration`\['a'\] must be a number"):
-        run_key({"a": value})
-    with pytest.raises(ArgumentTypeError, match=r"`result`\['a'\]\[0\] must be a number"):
-        Store(tmp_path, {}).add("key", {}, {"a": [value]})
-    assert run_files(tmp_path) == []
-
-
-def test_keys_of_dicts_are_strings_and_nothing_contains_itself():
-    with pytest.raises(ArgumentTypeError, match=r"`configuration`\['a'\] must have strings .* 1\."):
-        run_key({"a": {1: 2}})
-    with pytest.raises(ArgumentTypeError, match="`configuration` must be a dict, got list"):
-        run_key([1])
-    endless = {}
-    endless["a"] = endless
-    with pytest.raises(ArgumentError, match="must not contain itself"):
-        run_key(endless)
-
-
-def test_the_key_of_a_run_is_a_string(tmp_path):
-    with pytest.raises(ArgumentTypeError, match="`key` must be a string, got 7"):
-        Store(tmp_path, {}).add(7, {}, {})
+def run_files(folder):
+    return sorted(folder.glob("runs-*.jsonl"))
 
 
 # Round trips
@@ -146,15 +93,30 @@ def shared(tmp_path_factory):
     return Store(tmp_path_factory.mktemp("shared"), {})
 
 
-@given(nested(finite | st.floats()), nested(finite | st.floats()))
-@example({"a": float("nan")}, {"$float": [float("inf"), -0.0, 5e-324], "b": "\ud800\n\u2028"})
-def test_what_is_added_is_read_back(shared, run, result):
-    key = f"key-{len(shared.done())}"
-    shared.add(key, run, result)
-    # As text, for which NaN is equal to NaN and 1 is not equal to 1.0.
-    assert repr(shared.results()[key]) == repr(StoredRun(key, run, result))
-    assert repr(Store.open(shared.folder).results()[key]) == repr(StoredRun(key, run, result))
-    assert shared.damaged == []
+numbers = st.floats() | st.integers(-9, 9)
+scores = st.builds(
+    Scores, st.just(9), numbers, numbers, st.none() | numbers, st.just(0), numbers, st.none()
+)
+
+
+@given(st.dictionaries(keys, scores, max_size=2), nested(finite | st.floats()))
+@example(
+    {"$x": Scores(1, float("nan"), float("inf"), None, 0, -0.0, 5e-324)},
+    {"$float": "\ud800\n\u2028"},
+)
+def test_what_is_added_is_read_back(shared, groups, chosen):
+    run = Run("$houses", "foma", len(shared.done()), 0, Settings(method={"k": (1, 2)}), 3)
+    by_part = {"$more": Scores(9, 1, 0.5, None, 0, None, None, groups)}
+    curves, sample = {"test": [1.0, None]}, Sample([[0.5, None]], [[1, 2.5]])
+    record = RunRecord(
+        run, by_part, "early", 2, 3, 0.5, (6, 2, 1), {"$": "a"}, chosen, curves, sample
+    )
+    shared.add(record)
+    for store in (shared, Store.open(shared.folder)):
+        found = store.records()[run.key]
+        assert repr(found) == repr(record)
+        assert found.run == run
+        assert store.damaged == []
 
 
 @given(nested(finite))
@@ -168,56 +130,71 @@ def test_a_study_is_opened_again_with_the_same_configuration(tmp_path_factory, c
 
 
 def test_every_line_is_plain_json(tmp_path):
-    store = Store(tmp_path, STUDY)
-    store.add("key", {"a": (1, 2)}, {"nan": float("nan"), "text": "\u00e4\n"})
+    record = make_record(0, value=float("nan"), length=0)
+    Store(tmp_path, STUDY).add(record)
     (line,) = run_files(tmp_path)[0].read_text("ascii").splitlines()
 
     def refuse(name):
         raise AssertionError(f"{name} is not JSON")
 
     values = json.loads(line, parse_constant=refuse)
-    assert {**values, "crc32": None} == {
-        "format": 1,
-        "key": "key",
-        "run": {"a": [1, 2]},
-        "result": {"nan": {"$float": "nan"}, "text": "\u00e4\n"},
-        "crc32": None,
-    }
+    assert values.keys() == {"format", "key", "record", "crc32"}
+    assert (values["format"], values["key"]) == (2, record.run.key)
+    assert values["record"]["run"] == record.run.to_dict()
+    assert values["record"]["scores"]["test"]["rmse"] == {"$float": "nan"}
+    assert values["record"]["sizes"] == [6, 2, 2]
+
+
+def test_what_a_file_cannot_hold_is_refused_with_its_place(tmp_path):
+    record = make_record(0, value={1})
+    with pytest.raises(
+        ArgumentTypeError, match=r"`record`\['scores'\]\['test'\]\['rmse'\] must be a"
+    ):
+        Store(tmp_path, {}).add(record)
+    assert run_files(tmp_path) == []
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf")])
+def test_a_study_needs_finite_numbers(tmp_path, number):
+    message = r"`configuration`\['settings'\]\['rho'\]\[1\] must be finite, got"
+    with pytest.raises(ArgumentError, match=message):
+        Store(tmp_path / "new", {"settings": {"rho": [0.5, number]}})
+    assert not (tmp_path / "new").exists()
 
 
 def test_only_what_is_new_is_read(tmp_path, monkeypatch):
     store, other = Store(tmp_path, STUDY), Store(tmp_path, STUDY)
     fill(other, 5)
-    assert len(store.results()) == 5
+    assert len(store.records()) == 5
     seen = []
     real = module._parse
     monkeypatch.setattr(module, "_parse", lambda line: seen.append(line) or real(line))
-    other.add("new", {}, {})
-    assert len(store.results()) == len(store.done()) == 6
+    other.add(make_record(9))
+    assert len(store.records()) == len(store.done()) == 6
     assert len(seen) == 1
 
 
 def write_runs(folder, name, *pairs):
     """Write lines as another process would have, to a file of this name."""
     scratch = Store(folder.parent / f"scratch-{random.random()}", STUDY)
-    for key, value in pairs:
-        scratch.add(key, {}, {"value": value})
+    for number, value in pairs:
+        scratch.add(make_record(number, value=value))
     run_files(scratch.folder)[0].rename(folder / name)
 
 
 def test_of_runs_with_one_key_the_first_by_file_and_line_counts(tmp_path):
     folder = tmp_path / "runs"
     store = Store(folder, STUDY)
-    write_runs(folder, "runs-b.jsonl", ("one", 1), ("two", 2), ("one", 3))
-    assert {key: run.result["value"] for key, run in store.results().items()} == {
-        "one": 1,
-        "two": 2,
-    }
+    write_runs(folder, "runs-b.jsonl", (0, 1.0), (1, 2.0), (0, 3.0))
+
+    def values(of):
+        return {key: record.score("test", "rmse") for key, record in of.records().items()}
+
+    assert values(store) == {KEYS[0]: 1.0, KEYS[1]: 2.0}
     # A file that comes first by its name is found later: the order is the same as if read anew.
-    write_runs(folder, "runs-a.jsonl", ("two", 4))
-    assert store.results() == Store.open(folder).results()
-    assert list(store.results().items()) == list(Store.open(folder).results().items())
-    assert store.results()["two"].result == {"value": 4}
+    write_runs(folder, "runs-a.jsonl", (1, 4.0))
+    assert list(values(store).items()) == list(values(Store.open(folder)).items())
+    assert values(store) == {KEYS[0]: 1.0, KEYS[1]: 4.0}
     assert store.damaged == []
 
 
@@ -225,12 +202,14 @@ def test_of_runs_with_one_key_the_first_by_file_and_line_counts(tmp_path):
 
 WRITE = """
 import os
-from regaug.runs.store import Store, run_key
+from regaug.runs.record import RunRecord
+from regaug.runs.run import Run
+from regaug.runs.store import Store
 store = store or Store(folder, {"seed": 0})
 barrier.wait(60)
 for i in range(200):
-    run = {"who": who, "i": i}
-    store.add(run_key(run), run, {"values": [i / 7] * 50})
+    run, made_by = Run("houses", str(who), i, 0), {"text": "x" * 900}
+    store.add(RunRecord(run, {}, "finished", 0, 0, 0.5, (6, 2, 2), made_by))
     if i % 20 == 0:
         assert len(store.done()) > i
         assert all("is cut" in place for place in store.damaged)
@@ -241,7 +220,7 @@ for i in range(200):
 def test_two_processes_write_at_once_and_nothing_is_lost(tmp_path, is_sent):
     sent = Store(tmp_path, {"seed": 0}) if is_sent else None
     if sent:
-        sent.add("mine", {"who": 2, "i": 0}, {})  # so that it has a file, which is not to be shared
+        sent.add(make_record(0, "2"))  # so that it has a file, which is not to be shared
     barrier = SERVER.Barrier(2)
     names = {"folder": str(tmp_path), "store": sent, "barrier": barrier}
     processes = [start(WRITE, who=who, **names) for who in (0, 1)]
@@ -249,7 +228,7 @@ def test_two_processes_write_at_once_and_nothing_is_lost(tmp_path, is_sent):
         process.join()
     assert [process.exitcode for process in processes] == [0, 0]
     store = Store(tmp_path, {"seed": 0})
-    found = sorted((run.run["who"], run.run["i"]) for run in store.results().values())
+    found = sorted((int(own.run.method), own.run.split) for own in store.records().values())
     assert found == [(w, i) for w in (0, 1) for i in range(200)] + [(2, 0)] * is_sent
     assert store.damaged == []
     assert len(run_files(tmp_path)) == 2 + is_sent
@@ -312,12 +291,14 @@ def test_a_study_that_appears_in_the_last_moment_is_not_replaced(tmp_path, monke
 
 
 ADD_FOREVER = """
+from regaug.runs.record import RunRecord
+from regaug.runs.run import Run
 from regaug.runs.store import Store
 store, i = Store(folder, {"seed": 0}), 0
 while True:
-    key = f"{turn}-{i}"
-    store.add(key, {"turn": turn}, {"values": [i / 7] * 1000})
-    said.send(key)
+    run = Run("houses", str(turn), i, 0)
+    store.add(RunRecord(run, {}, "finished", 0, 0, 0.5, (6, 2, 2), {"text": "x" * 20_000}))
+    said.send(run.key)
     i += 1
 """
 
@@ -359,10 +340,10 @@ def test_a_cut_last_line_is_reported_wherever_it_was_cut(tmp_path):
     for end in range(begin + 1, len(content)):
         file.write_bytes(content[:end])
         store = Store(tmp_path, STUDY)
-        assert store.done() == {"key-0", "key-1"}
+        assert store.done() == set(KEYS[:2])
         assert store.damaged == [f"{file.name}, line 3 is cut; its run is done again"]
     file.write_bytes(content[:begin])
-    assert store.done() == {"key-0", "key-1"}
+    assert store.done() == set(KEYS[:2])
     assert store.damaged == []
 
 
@@ -371,8 +352,8 @@ def test_the_run_of_a_cut_line_is_done_again(tmp_path):
     (file,) = run_files(tmp_path)
     file.write_bytes(file.read_bytes()[:-9])
     store = Store(tmp_path, STUDY)
-    store.add("key-2", {"i": 2}, {"rmse": 2 / 7})
-    assert store.done() == {"key-0", "key-1", "key-2"}
+    store.add(make_record(2))
+    assert store.done() == set(KEYS)
     assert len(run_files(tmp_path)) == 2
 
 
@@ -382,11 +363,11 @@ def test_a_line_that_is_still_being_written_is_found_when_it_is_complete(tmp_pat
     content = file.read_bytes()
     file.write_bytes(content[:-30])
     store = Store(tmp_path, STUDY)
-    assert store.done() == {"key-0"}
+    assert store.done() == {KEYS[0]}
     assert len(store.damaged) == 1
     with file.open("ab") as rest:
         rest.write(content[-30:])
-    assert store.done() == {"key-0", "key-1"}
+    assert store.done() == set(KEYS[:2])
     assert store.damaged == []
 
 
@@ -396,7 +377,7 @@ def three(tmp_path_factory):
     store = Store(tmp_path_factory.mktemp("three"), STUDY)
     fill(store, 3)
     (file,) = run_files(store.folder)
-    return store.results(), file, file.read_bytes()
+    return as_text(store.records()), file, file.read_bytes()
 
 
 @given(st.data())
@@ -406,7 +387,7 @@ def test_a_changed_byte_never_gives_another_result(three, data):
     byte = data.draw(st.sampled_from(b'\n\r 0123456789",}\x00\xff') | st.integers(0, 255))
     file.write_bytes(content[:at] + bytes([byte]) + content[at + 1 :])
     store = Store.open(file.parent)
-    found = store.results()
+    found = as_text(store.records())
     assert found.items() <= runs.items()
     is_changed = byte != content[at]
     assert (len(found) < 3) == bool(store.damaged) == is_changed
@@ -416,32 +397,33 @@ def test_a_changed_byte_never_gives_another_result(three, data):
 @example(b"\n\n")
 @example(b"[" * 100_000 + b"\n")
 @example(b'{"format":1}\n')
-@example(b'{"format":1,"key":1,"run":1,"result":1,"crc32":1}\n')
+@example(b'{"format":2}\n')
+@example(b'{"format":2,"key":1,"record":1,"crc32":1}\n')
 @example(b"1\nnull\n[]\n")
 def test_noise_is_reported_and_hides_no_run(three, noise):
     runs, file, content = three
     file.write_bytes(content + noise)
     store = Store.open(file.parent)
-    assert store.results() == runs
+    assert as_text(store.records()) == runs
     assert len(store.damaged) == len(noise.split(b"\n")) - noise.endswith(b"\n") - (not noise)
 
 
 def test_an_empty_file_is_no_damage(tmp_path):
     store = Store(tmp_path, STUDY)
     (tmp_path / "runs-killed-1-0.jsonl").touch()
-    assert store.results() == {}
+    assert store.records() == {}
     assert store.damaged == []
 
 
 def test_a_line_of_another_version_is_reported_and_left_out(tmp_path, monkeypatch):
     store = Store(tmp_path, STUDY)
-    store.add("now", {}, {})
-    monkeypatch.setattr(module, "FORMAT", 2)
-    store.add("later", {}, {})
+    store.add(make_record(0))
+    monkeypatch.setattr(module, "FORMAT", 3)
+    store.add(make_record(1))
     monkeypatch.undo()
-    assert store.done() == {"now"}
+    assert store.done() == {KEYS[0]}
     assert store.damaged == [
-        f"{run_files(tmp_path)[0].name}, line 2 is of format 2, which another version of regaug "
+        f"{run_files(tmp_path)[0].name}, line 2 is of format 3, which another version of regaug "
         "wrote; its run is done again"
     ]
 
@@ -482,7 +464,7 @@ def test_of_many_differences_the_first_are_listed(tmp_path):
 def test_a_folder_that_has_other_files_can_be_used(tmp_path):
     (tmp_path / "report.html").touch()
     fill(Store(tmp_path, STUDY), 1)
-    assert Store.open(tmp_path).done() == {"key-0"}
+    assert Store.open(tmp_path).done() == {KEYS[0]}
 
 
 def test_runs_without_a_study_are_not_adopted(tmp_path):
@@ -511,7 +493,7 @@ def changed(document):
         b"\xff}\n",
         b"[]\n",
         b"{}\n",
-        b'{"format":1,"configuration":3,"key":""}\n',
+        b'{"format":2,"configuration":3,"key":""}\n',
         changed,
     ],
     ids=str,
@@ -532,10 +514,10 @@ def test_a_damaged_study_file_is_refused(tmp_path, monkeypatch, content):
 
 
 def test_a_study_of_another_version_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "FORMAT", 2)
+    monkeypatch.setattr(module, "FORMAT", 3)
     Store(tmp_path, STUDY)
     monkeypatch.undo()
-    with pytest.raises(StoreError, match=r"has format 2, written by regaug .* reads format 1\."):
+    with pytest.raises(StoreError, match=r"has format 3, written by regaug .* reads format 2\."):
         Store(tmp_path, STUDY)
 
 
@@ -562,7 +544,7 @@ def test_a_folder_that_may_not_be_written_to_is_an_error(tmp_path):
         Store(tmp_path / "new", STUDY)
     with pytest.raises(StoreError, match="Permission denied. Choose a folder that you may write"):
         fill(store, 1)
-    assert Store.open(tmp_path / "old").results() == {}
+    assert Store.open(tmp_path / "old").records() == {}
     for folder in ("old", "new"):
         (tmp_path / folder).chmod(0o700)
 
@@ -575,7 +557,7 @@ def test_a_disk_that_is_read_only_can_still_be_read(tmp_path, monkeypatch):
             raise OSError(errno.EROFS, os.strerror(errno.EROFS))
         return builtins.open(path, mode, *args, **kwargs)
 
-    monkeypatch.setattr(module, "open", read_only, raising=False)
+    monkeypatch.setattr(_files, "open", read_only, raising=False)
     message = "Could not write to the store .*: Read-only file system. Choose a folder that you may"
     with pytest.raises(StoreError, match=message):
         Store(tmp_path / "new", STUDY)
@@ -583,7 +565,7 @@ def test_a_disk_that_is_read_only_can_still_be_read(tmp_path, monkeypatch):
     store = Store(tmp_path / "old", STUDY)
     with pytest.raises(StoreError, match=message):
         fill(store, 1)
-    assert len(store.results()) == 2
+    assert len(store.records()) == 2
 
 
 def test_a_disk_that_cannot_be_read_is_an_error(tmp_path, monkeypatch):
@@ -595,7 +577,7 @@ def test_a_disk_that_cannot_be_read_is_an_error(tmp_path, monkeypatch):
 
     monkeypatch.setattr(module, "open", fail, raising=False)
     with pytest.raises(StoreError, match="Could not read the store .*: Input/output error. Run"):
-        store.results()
+        store.records()
 
 
 @contextmanager
@@ -622,10 +604,10 @@ def test_a_line_that_the_disk_takes_in_part_is_taken_back(tmp_path):
             files_of_at_most(len(content) + 20),
             pytest.raises(StoreError, match=r"Could not write to the store .*: File too large\."),
         ):
-            store.add("next", {}, {"long": "x" * 1000})
+            store.add(make_record(9, length=1000))
         assert run_files(tmp_path) == [file]
         assert file.read_bytes() == content
-    assert Store(tmp_path, STUDY).done() == {"key-0", "key-1", "key-2"}
+    assert Store(tmp_path, STUDY).done() == set(KEYS)
     assert store.damaged == []
 
 
@@ -638,13 +620,13 @@ def test_the_next_line_after_a_cut_one_is_not_lost_with_it(tmp_path, monkeypatch
         def truncate(self, size=None):
             raise OSError(errno.EIO, os.strerror(errno.EIO))
 
-    monkeypatch.setattr(module, "open", lambda path, mode, **_: Stubborn(path, mode), raising=False)
+    monkeypatch.setattr(_files, "open", lambda path, mode, **_: Stubborn(path, mode), raising=False)
     with files_of_at_most(size + 20), pytest.raises(StoreError, match="File too large"):
-        store.add("cut", {}, {"long": "x" * 1000})
+        store.add(make_record(8, length=1000))
     monkeypatch.undo()
     assert run_files(tmp_path)[0].stat().st_size == size + 20
-    store.add("next", {}, {})
-    assert store.done() == {"key-0", "key-1", "key-2", "next"}
+    store.add(make_record(9))
+    assert store.done() == {*KEYS, key_of(9)}
     assert [place.split(", ")[1] for place in store.damaged] == [
         "line 4 is cut; its run is done again"
     ]
@@ -661,7 +643,7 @@ def test_a_line_that_does_not_reach_the_disk_is_taken_back(tmp_path, monkeypatch
 
     monkeypatch.setattr(os, "fsync", fail)
     with pytest.raises((StoreError, KeyboardInterrupt)) as caught:
-        store.add("next", {}, {})
+        store.add(make_record(9))
     if error is FULL:
         assert str(caught.value) == (
             f"Could not write to the store {tmp_path}: No space left on device. Free some space "
@@ -673,7 +655,7 @@ def test_a_line_that_does_not_reach_the_disk_is_taken_back(tmp_path, monkeypatch
     assert os.listdir(tmp_path / "new") == []
     monkeypatch.undo()
     fill(store, 3)
-    assert store.done() == {"key-0", "key-1", "key-2"}
+    assert store.done() == set(KEYS)
 
 
 def test_a_full_disk_leaves_no_study_file_where_there_are_no_links(tmp_path, monkeypatch):
@@ -692,5 +674,97 @@ def test_a_copy_of_a_store_in_memory_keeps_its_runs(tmp_path):
     store = Store(tmp_path, STUDY)
     fill(store, 2)
     copy = pickle.loads(pickle.dumps(store))
-    copy.add("more", {}, {})
-    assert copy.done() == store.done() == {"key-0", "key-1", "more"}
+    copy.add(make_record(9))
+    assert copy.done() == store.done() == {*KEYS[:2], key_of(9)}
+
+
+# Well-formed lines that are no records
+
+
+def write_line(folder, values):
+    """Write a line whose check sum is right."""
+    text = json.dumps(values, separators=(",", ":"))[:-1].encode("ascii")
+    (folder / "runs-other-1-0.jsonl").write_bytes(text + b',"crc32":%d}\n' % zlib.crc32(text))
+
+
+def without(values, name):
+    return {key: value for key, value in values.items() if key != name}
+
+
+LINE = {"format": 2, "key": KEYS[0], "record": make_record(0).to_dict()}
+SCORES = LINE["record"]["scores"]["test"]
+
+
+def with_record(**changes):
+    return LINE | {"record": LINE["record"] | changes}
+
+
+def with_run(**changes):
+    return with_record(run=LINE["record"]["run"] | changes)
+
+
+WRONG_LINES = {
+    "no key": without(LINE, "key"),
+    "no record": without(LINE, "record"),
+    "a list": LINE | {"record": []},
+    "another key": LINE | {"key": KEYS[1]},
+    "another run": with_run(split=7),
+    "a run of floats": with_run(split=0.0),
+    "settings that are none": with_run(settings={"epochs": 1}),
+    "a method that is a list": with_run(method=["erm"]),
+    "scores that are text": with_record(scores={"test": SCORES | {"rmse": "low"}}),
+    "scores of nothing": with_record(scores={"test": {}}),
+    "a number beyond all": with_record(seconds=10**400),
+    "a mark of no number": with_record(seconds={"$float": "many"}),
+    "curves that are text": with_record(curves={"test": "abc"}),
+    "a sample of numbers": with_record(sample={"true": [1], "predicted": [1]}),
+    **{f"no {name}": LINE | {"record": without(LINE["record"], name)} for name in LINE["record"]},
+}
+
+
+@pytest.mark.parametrize("line", WRONG_LINES.values(), ids=WRONG_LINES)
+def test_a_line_that_is_no_record_is_damaged_and_left_out(tmp_path, line):
+    store = Store(tmp_path, STUDY)
+    store.add(make_record(2))
+    write_line(tmp_path, line)
+    assert store.done() == {KEYS[2]}
+    assert store.damaged == ["runs-other-1-0.jsonl, line 1 is damaged; its run is done again"]
+    write_line(tmp_path, LINE)
+    assert Store.open(tmp_path).done() == {KEYS[0], KEYS[2]}
+
+
+# Files of the format before this one
+
+OLD_STUDY = (
+    '{"format": 1, "regaug": "0.1.0", "key": "af7fb864f3fad76463ee3ef71f14b9dd",\n'
+    '"configuration": {"data": {"name": "houses"}, "methods": ["erm"], "trials": 1}}\n'
+)
+OLD_LINE = (
+    '{"format":1,"key":"9ddb663ea4b3ebbad8c82f4b4e6b526c","run":{"method":"ridge","split":0,'
+    '"seed":0},"result":{"scores":{"test":{"rmse":0.5}}},"crc32":3767671906}\n'
+)
+
+
+def test_a_store_of_the_format_before_is_refused_and_left_alone(tmp_path):
+    (tmp_path / "study.json").write_text(OLD_STUDY)
+    (tmp_path / "runs-old-1-0.jsonl").write_text(OLD_LINE)
+    for attempt in (lambda: Store.open(tmp_path), lambda: Store(tmp_path, STUDY)):
+        with pytest.raises(StoreError) as caught:
+            attempt()
+        assert str(caught.value) == (
+            f"Cannot use the store {tmp_path}: it has format 1, written by regaug 0.1.0, and this "
+            "version reads format 2. Give another folder (--out), or delete that one to start "
+            "anew; the version that wrote it can still read it."
+        )
+    assert (tmp_path / "study.json").read_text() == OLD_STUDY
+    assert len(os.listdir(tmp_path)) == 2
+
+
+def test_a_line_of_the_format_before_is_reported_and_left_out(tmp_path):
+    store = Store(tmp_path, STUDY)
+    (tmp_path / "runs-old-1-0.jsonl").write_text(OLD_LINE)
+    assert store.done() == set()
+    assert store.damaged == [
+        "runs-old-1-0.jsonl, line 1 is of format 1, which another version of regaug wrote; its run "
+        "is done again"
+    ]

@@ -1,31 +1,27 @@
-"""Pieces of work: what they contain, what a worker makes of them, and thinned splits."""
+"""A worker: the same records whoever does the runs, side by side or one by one."""
 
 import json
+import math
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from torch import nn
 
+from regaug import methods
+from regaug.data import standardize
 from regaug.data.base import Part, Split
 from regaug.data.datasets.synthetic import make_manifold
-from regaug.metrics import Scores
-from regaug.runs.worker import Worker, make_tasks, plan_runs
-from regaug.studies.search import draw_trials
+from regaug.models import MLP
+from regaug.problems import LoadedSplits, Problem
+from regaug.runs.record import Sample
+from regaug.runs.run import Run
+from regaug.runs.tasks import make_tasks
+from regaug.runs.worker import Worker
+from regaug.training import Settings, fit, fit_many
 from regaug.training.baselines import fit_baseline
-from regaug.training.stacked import MOST_RUNS
-
-METHODS = ("erm", "c-mixup", "foma-rho")
-
-
-def make_runs(
-    methods=METHODS, trials=7, splits=5, seed=0, epochs=3, baselines=("mean",), may_log=False
-):
-    length = {"epochs": epochs, "patience": 3}
-    own = {m: draw_trials(m, trials, seed=seed, may_log=may_log, **length) for m in methods}
-    return plan_runs(own, baselines, splits=splits, seed=seed, metric="rmse")
 
 
 def make_splits(n=60, splits=2):
@@ -33,98 +29,107 @@ def make_splits(n=60, splits=2):
     return [data.split(seed) for seed in range(splits)]
 
 
-def without_time(outcome):
-    return [
-        (key, run, {name: value for name, value in result.items() if name != "seconds"})
-        for key, run, result in outcome
-    ]
+def make_problem(splits=None, **options):
+    return Problem(splits or make_splits(), name="bowl", **({"hidden": (8,)} | options))
 
 
-# Plans
+def make_net(split):
+    return nn.Sequential(nn.Flatten(), nn.Linear(split.train.x.shape[1], 4), nn.Linear(4, 1))
 
 
-def test_a_plan_has_every_trial_of_every_method_on_every_split():
-    runs = make_runs()
-    assert len(runs) == 3 * 7 * 5 + 5
-    places = {(run.name, run.split, run.trial and run.trial.number) for run in runs}
-    assert len(places) == len(runs)
-    assert len({run.key for run in runs}) == len(runs)
+def make_own(**options):
+    """The same splits with a network that does not stack."""
+    return make_problem(model=make_net, **options)
 
 
-def test_the_settings_of_a_trial_are_the_same_on_every_split_and_the_seeds_differ():
-    runs = [run for run in make_runs() if run.trial is not None]
-    described = {}
-    for run in runs:
-        settings = {**run.describe()["settings"], "seed": None}
-        described.setdefault((run.name, run.trial.number), []).append(settings)
-    assert all(settings == own[0] for own in described.values() for settings in own)
-    assert len({run.seed for run in runs}) == len(runs)
-    assert all(run.describe()["settings"]["seed"] == run.seed for run in runs)
+def make_runs(method="erm", *, splits=2, epochs=3, log=False, own=(), **changes):
+    own = methods.get(method).settings(**dict(own))
+    settings = Settings(epochs=epochs, **changes, method=own)
+    return tuple(Run("bowl", method, i, 10 + i, settings, 0, log) for i in range(splits))
 
 
-def test_a_plan_with_more_methods_trials_and_splits_contains_the_smaller_one():
-    small = {run.key for run in make_runs(("erm", "foma-rho"), trials=3, splits=2)}
-    assert small < {run.key for run in make_runs(trials=5, splits=3)}
-    assert not small & {run.key for run in make_runs(seed=1) if run.trial is not None}
+def baselines(name="ridge", splits=2):
+    return tuple(Run("bowl", name, i, 0) for i in range(splits))
 
 
-# Tasks
-
-
-@given(
-    st.lists(st.sampled_from(METHODS), min_size=1, unique=True),
-    st.integers(1, 9),
-    st.integers(1, 12),
-    st.integers(0, 99),
-)
-def test_tasks_hold_every_run_once_in_stacks_that_fit(methods, trials, splits, seed):
-    runs = make_runs(methods, trials, splits, seed)
-    tasks = make_tasks(runs)
-    keys = [run.key for task in tasks for run in task]
-    assert sorted(keys) == sorted(run.key for run in runs)
-    for task in tasks:
-        assert len(task) <= MOST_RUNS
-        assert len({run.name for run in task}) == 1
-        assert len({run.trial is None for run in task}) == 1
-        if task[0].trial is not None:
-            settings = [run.trial.settings for run in task]
-            assert len({(own.batch_size, own.method["place"]) for own in settings}) == 1
-
-
-def test_tasks_depend_on_the_plan_alone():
-    assert make_tasks(make_runs()) == make_tasks(make_runs())
-
-
-def test_baselines_and_early_trials_come_first():
-    tasks = make_tasks(make_runs(trials=20, splits=10))
-    firsts = [task[0].trial.number if task[0].trial else -1 for task in tasks]
-    assert firsts == sorted(firsts)
-    assert [task[0].name for task in tasks[1:4]] == list(METHODS)
-    assert all(task[0].trial.number == 0 for task in tasks[1:4])
-
-
-# Workers
+def without_time(records):
+    return [repr(replace(record, seconds=0.0)) for record in records]
 
 
 @pytest.fixture(scope="module")
 def worker():
-    return Worker(make_splits(), hidden=(8,))
+    return Worker([make_problem()], details=True)
 
 
-def test_a_worker_gives_key_description_and_result_of_every_run_in_order(worker):
-    for task in make_tasks(make_runs(trials=2, splits=2)):
-        outcome = worker.do(task)
-        assert [(key, run) for key, run, _ in outcome] == [(r.key, r.describe()) for r in task]
-        assert {"scores", "seconds", "sample"} <= outcome[0][2].keys()
-        json.dumps(outcome, allow_nan=False)
+@pytest.mark.parametrize("task", [make_runs("c-mixup"), baselines()], ids=["stack", "baseline"])
+def test_a_worker_gives_a_record_of_every_run_in_order(worker, task):
+    records = worker.do(task)
+    assert [record.run for record in records] == list(task)
+    assert all(record.scores.keys() == {"validation", "test"} for record in records)
+    assert all(record.sizes == (36, 12, 12) for record in records)
+    json.dumps([record.to_dict() for record in records], allow_nan=False)
 
 
-def test_the_same_task_gives_the_same_bits_also_with_a_worker_sent_elsewhere(worker):
+@pytest.mark.parametrize("method", ["erm", "foma-rho"])
+def test_a_stack_has_the_results_of_fit_many(worker, method):
+    task = make_runs(method)
+    splits = [standardize(split) for split in make_splits()]
+    results = fit_many(
+        splits,
+        method,
+        [run.settings for run in task],
+        hidden=(8,),
+        record=("train", "validation", "test"),
+    )
+    for record, result in zip(worker.do(task), results, strict=True):
+        assert record.scores == result.scores
+        assert record.best_epoch == result.best_epoch
+        assert record.curves["test"] == pytest.approx([e.test for e in result.history], rel=1e-4)
+
+
+def test_a_run_that_cannot_stack_is_trained_by_itself():
+    own = {"place": methods.BOTH}
+    (record,) = Worker([make_problem()]).do(make_runs("mixup", splits=1, own=own))
+    split = standardize(make_splits()[0])
+    settings = record.run.settings
+    expected = fit(MLP(2, 1, hidden=(8,), seed=10), split, "mixup", settings, device="cpu")
+    assert record.scores == expected.scores
+    assert record.ending == "finished"
+
+
+def test_runs_one_by_one_and_side_by_side_agree():
+    # The net for tables as a network of the user's own: the same weights, the other way to train.
+    def make_mlp(split, seed):
+        return MLP(2, 1, hidden=(8,), seed=seed)
+
+    task = make_runs("erm")
+    stacked, single = (Worker([make_problem(model=model)]).do(task) for model in (None, make_mlp))
+    for one, other in zip(stacked, single, strict=True):
+        assert one.score("test", "rmse") == pytest.approx(other.score("test", "rmse"), rel=1e-4)
+        assert one.epochs == other.epochs
+
+
+@pytest.mark.parametrize("problem", [make_problem(), make_own()], ids=["stack", "own net"])
+def test_the_same_task_gives_the_same_bits_also_with_a_worker_sent_elsewhere(problem):
+    worker = Worker([problem], details=True)
     sent = pickle.loads(pickle.dumps(worker))
-    for task in make_tasks(make_runs(trials=2, splits=2)):
+    assert sent.details
+    for task in (make_runs("mixup"), baselines("mean")):
         expected = without_time(worker.do(task))
+        torch.rand(3)  # whatever else a process does with the global generator
         assert without_time(worker.do(task)) == expected
         assert without_time(sent.do(task)) == expected
+
+
+def test_details_are_kept_only_if_they_are_asked_for(worker):
+    short = Worker([make_problem()]).do(make_runs())
+    for record, other in zip(worker.do(make_runs()), short, strict=True):
+        assert record.scores == other.scores
+        assert (other.curves, other.sample) == ({}, Sample())
+        assert {name: len(values) for name, values in record.curves.items()} == dict.fromkeys(
+            ("loss", "train", "validation", "test"), 3
+        )
+        assert len(record.sample.true) == len(record.sample.predicted) == 12
 
 
 def test_groups_arrive_where_a_worker_is_sent():
@@ -132,47 +137,91 @@ def test_groups_arrive_where_a_worker_is_sent():
         return Part(part.x, part.y, part.rows, np.where(part.rows % 2, "odd", "even"))
 
     splits = [Split(*map(grouped, (s.train, s.validation, s.test))) for s in make_splits()]
-    sent = pickle.loads(pickle.dumps(Worker(splits, hidden=(8,))))
-    (_, _, result), *_ = sent.do(make_tasks(make_runs(("erm",), 1, 1))[1])
-    scores = Scores.from_dict(result["scores"]["test"])
+    sent = pickle.loads(pickle.dumps(Worker([make_problem(splits)])))
+    scores = sent.do(make_runs())[0].scores["test"]
     assert scores.groups.keys() == {"odd", "even"}
     assert scores.worst("rmse")[1] >= scores.rmse
 
 
 def test_a_baseline_has_the_scores_of_fit_baseline(worker):
-    task = make_tasks(make_runs(("erm",), 1, 2, baselines=("ridge",)))[0]
-    for run, (_, described, result) in zip(task, worker.do(task), strict=True):
-        expected = fit_baseline("ridge", make_splits()[run.split])
-        assert described == {"method": "ridge", "split": run.split, "seed": 0}
-        assert result["scores"]["test"] == expected.scores["test"].to_dict()
-        assert result["chosen"] == expected.settings.method
+    for record in worker.do(baselines("ridge")):
+        expected = fit_baseline("ridge", make_splits()[record.run.split])
+        assert record.scores == expected.scores
+        assert record.chosen == expected.settings.method
+        assert (record.best_epoch, record.epochs, record.curves) == (0, 0, {})
 
 
-def test_errors_of_a_fit_of_the_logarithm_are_in_the_targets_own_units():
+def test_the_metric_of_the_problem_chooses_a_baselines_penalty():
+    expected = fit_baseline("ridge", make_splits()[0], metric="mae")
+    (record,) = Worker([make_problem(metric="mae")]).do(baselines("ridge", splits=1))
+    assert record.chosen == expected.settings.method
+
+
+@pytest.mark.parametrize("own", [False, True], ids=["stack", "own net"])
+def test_errors_of_a_fit_of_the_logarithm_are_in_the_targets_own_units(own):
     def exponential(part):
         return Part(part.x, 1000 * (2 * part.y).exp(), part.rows)
 
     splits = [Split(*map(exponential, (s.train, s.validation, s.test))) for s in make_splits(200)]
-    runs = make_runs(("erm",), 2, 2, epochs=60, baselines=(), may_log=True)
-    for task in make_tasks(run for run in runs if run.trial.log):
-        for _, run, result in Worker(splits, hidden=(32,)).do(task):
-            assert run["log"]
-            true, predicted = (
-                torch.tensor(result["sample"][name], dtype=torch.float64)
-                for name in ("true", "predicted")
-            )
-            test = splits[run["split"]].test.y
-            torch.testing.assert_close(true, test.double(), rtol=1e-4, atol=0)  # all 40 rows
-            rmse = (predicted - true).square().mean().sqrt().item()
-            assert result["scores"]["test"]["rmse"] == pytest.approx(rmse, rel=1e-3)
-            assert rmse < test.std().item()
-            assert predicted.min() > 0
+    problem = make_own(splits=splits) if own else make_problem(splits, hidden=(32,))
+    task = make_runs(epochs=60, log=True, learning_rate=0.01)
+    for record in Worker([problem], details=True).do(task):
+        true, predicted = (
+            torch.tensor(values, dtype=torch.float64)
+            for values in (record.sample.true, record.sample.predicted)
+        )
+        test = splits[record.run.split].test.y
+        torch.testing.assert_close(true, test.double(), rtol=1e-4, atol=0)  # all 40 rows
+        rmse = (predicted - true).square().mean().sqrt().item()
+        assert record.score("test", "rmse") == pytest.approx(rmse, rel=1e-3)
+        assert own or rmse < test.std().item()
+        assert predicted.min() > 0
 
 
-def test_a_few_predictions_of_a_large_test_part_are_kept():
-    outcome = Worker(make_splits(2000, 1), (8,)).do(make_tasks(make_runs(("erm",), 1, 1))[0])
-    sample = outcome[0][2]["sample"]
-    assert len(sample["true"]) == len(sample["predicted"]) == 200
+@pytest.mark.parametrize("problem", [make_problem(), make_own()], ids=["stack", "own net"])
+def test_a_run_that_diverges_is_a_finding_and_does_not_end_the_others(problem):
+    wild, tame = make_runs(learning_rate=1e30), make_runs(learning_rate=1e-3)
+    task = (wild[0], tame[1])
+    diverged, finished = Worker([problem], details=True).do(task)
+    assert (diverged.ending, diverged.scores) == ("diverged", {})
+    assert diverged.validation_error("rmse") == diverged.validation_error("r2") == math.inf
+    assert diverged.sizes == finished.sizes
+    assert finished.ending == "finished"
+    assert math.isfinite(finished.validation_error("rmse"))
 
 
-# Thinned splits
+def test_runs_of_several_problems_are_done_by_one_worker():
+    lines = [make_manifold("line", n=40).split()]
+    worker = Worker([make_problem(), Problem(lines, name="line", hidden=(4,))])
+    other = (replace(make_runs()[0], problem="line"),)
+    assert worker.do(other)[0].sizes == (24, 8, 8)
+    assert worker.do(make_runs())[0].sizes == (36, 12, 12)
+
+
+MADE = []
+
+
+def make_and_note(number):
+    MADE.append(number)
+    return make_manifold("line", n=4000).split(number)
+
+
+def test_splits_that_are_made_on_demand_travel_as_their_recipe():
+    splits = LoadedSplits(make_and_note, 3)
+    worker = Worker([Problem(splits, make_net, name="bowl")])
+    rows = splits[0].train.x.numel() * 4
+    sent = pickle.dumps(worker)
+    assert len(sent) < 2000 < rows
+    MADE.clear()
+    again = pickle.loads(sent)
+    assert MADE == []
+    (record,) = again.do(make_runs(splits=1, epochs=1))
+    assert MADE == [0]
+    assert record.sizes == (2400, 800, 800)
+
+
+def test_the_tasks_of_a_worker_hold_its_runs():
+    runs = [*baselines(), *make_runs("erm"), *make_runs("mixup")]
+    worker = Worker([make_problem()])
+    done = [record for task in make_tasks(runs, worker.problems) for record in worker.do(task)]
+    assert {record.run.key for record in done} == {run.key for run in runs}

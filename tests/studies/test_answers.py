@@ -1,5 +1,7 @@
 """Studies whose answer is known: no noise, a linear manifold, and no difference at all."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -8,7 +10,8 @@ from regaug import methods
 from regaug.data.arrays import ArrayData
 from regaug.data.base import Info, Part, Split
 from regaug.data.splits import random_split
-from regaug.studies import compare as module
+from regaug.problems import Problem
+from regaug.studies import plan as module
 from regaug.studies.compare import compare
 
 
@@ -41,8 +44,8 @@ def check_plain_wins(study):
 
 def test_nothing_helps_on_a_smooth_target_without_noise(monkeypatch):
     monkeypatch.setattr(module, "EPOCHS", 40)
-    monkeypatch.setattr(module, "HIDDEN", (64, 64))
-    check_plain_wins(compare(make_smooth(), methods=["mixup", "foma-rho"], trials=2, splits=4))
+    problem = replace(Problem.from_table(make_smooth(), splits=4), hidden=(64, 64))
+    check_plain_wins(compare(problem, methods=["mixup", "foma-rho"], trials=2))
 
 
 @pytest.mark.slow
@@ -102,16 +105,15 @@ def make_null(seed, n=60):
     return make_data(x, np.sin(x[:, 0]) + 0.5 * x[:, 1] + 0.5 * rng.standard_normal(n))
 
 
-def count_false_findings(patch, repeats, trials=4):
+def count_false_findings(patch, repeats, trials=4, hidden=(128, 128)):
     """How many of so many studies call a copy of plain training different from it."""
     copies = {f"copy-{i}": methods.get("erm") for i in range(8)}
     patch.setattr(methods, "METHODS", methods.METHODS | copies)
     patch.setattr(module, "baseline_names", lambda split: ("mean",))
     count = 0
     for seed in range(repeats):
-        study = compare(
-            make_null(seed), methods=["erm", *copies], trials=trials, splits=5, seed=seed
-        )
+        problem = replace(Problem.from_table(make_null(seed), splits=5, seed=seed), hidden=hidden)
+        study = compare(problem, methods=["erm", *copies], trials=trials, seed=seed)
         rows = [study.comparison.row(name) for name in copies]
         assert len({study.comparison.row("erm").errors, *(row.errors for row in rows)}) == 9
         assert all(row.p is not None for row in rows)
@@ -123,8 +125,7 @@ def count_false_findings(patch, repeats, trials=4):
 
 def test_copies_of_plain_training_are_rarely_found_to_differ(monkeypatch):
     monkeypatch.setattr(module, "EPOCHS", 5)
-    monkeypatch.setattr(module, "HIDDEN", (16,))
-    assert count_false_findings(monkeypatch, repeats=5, trials=2) <= 2
+    assert count_false_findings(monkeypatch, repeats=5, trials=2, hidden=(16,)) <= 2
 
 
 @pytest.mark.slow

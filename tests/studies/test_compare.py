@@ -78,6 +78,7 @@ def test_the_same_seed_gives_the_same_table_bit_for_bit(whole):
     check_same(compare(make_data(), **SIZE), whole)
 
 
+@pytest.mark.serial
 def test_two_processes_give_the_table_of_one(whole):
     check_same(compare(make_data(), jobs=2, **SIZE), whole)
 
@@ -558,6 +559,7 @@ def drive(folder, kills):
     print(json.dumps(killed))
 
 
+@pytest.mark.serial
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="kills processes that it forks")
 @pytest.mark.parametrize("kills", [3, pytest.param(20, marks=pytest.mark.slow)])
 def test_kills_and_company_leave_no_trace(tmp_path, whole, kills):

@@ -5,12 +5,14 @@ import pytest
 from regaug import methods
 from regaug.methods import Between, OneOf
 from regaug.studies.search import COMMON, FIRST, draw_trials
+from regaug.training.settings import Settings
 
 EVERY_METHOD = pytest.mark.parametrize("method", methods.names())
 
 
-def draw(method="foma-rho", trials=12, seed=0, **more):
-    return draw_trials(method, trials, seed=seed, **({"epochs": 50, "patience": 5} | more))
+def draw(method="foma-rho", trials=12, seed=0, *, may_log=False, **more):
+    settings = Settings(**({"epochs": 50, "patience": 5} | more))
+    return draw_trials(method, trials, seed=seed, settings=settings, may_log=may_log)
 
 
 def common(trial):
@@ -76,14 +78,14 @@ def test_every_other_trial_may_fit_the_logarithm():
     assert [trial.settings for trial in draw(may_log=True)] == settings
 
 
-def test_length_and_metric_are_passed_on():
-    own = draw(trials=2, epochs=70, patience=9, metric="mae")[1].settings
-    assert (own.epochs, own.patience, own.metric) == (70, 9, "mae")
+def test_all_other_settings_are_passed_on():
+    own = draw(trials=2, epochs=70, patience=9, metric="mae", schedule="cosine")[1].settings
+    assert (own.epochs, own.patience, own.metric, own.schedule) == (70, 9, "mae", "cosine")
 
 
 def test_good_starts_come_after_the_defaults_and_before_what_is_drawn():
     starts = methods.get("foma").starts
-    drawn = draw_trials("foma", 6, seed=0, epochs=9, patience=2)
+    drawn = draw("foma", 6)
     assert drawn[0].settings.method == methods.get("foma").defaults
     for start, trial in zip(starts, drawn[1:], strict=False):
         assert start.items() <= trial.settings.method.items()

@@ -1,170 +1,168 @@
-"""What a study makes of its runs: choices by validation, judgment by test, all trials alike."""
+"""What a study has found: its table, its verdict, its runs, and what it can still do."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
-from regaug.exceptions import StoreError
-from regaug.runs.store import Store, StoredRun, run_key
+from regaug.data.datasets.synthetic import make_manifold
+from regaug.ensemble import Ensemble, fit_as
+from regaug.exceptions import ArgumentError, StoreError
+from regaug.metrics import Scores
+from regaug.runs.record import RunRecord
+from regaug.runs.run import Run
+from regaug.runs.store import Store
+from regaug.studies.config import StudyConfig
 from regaug.studies.study import Study
+from regaug.training.settings import Settings
 
-CONFIGURATION = {
-    "methods": ["erm", "mixup"],
-    "baselines": ["mean"],
-    "reference": "erm",
-    "trials": 3,
-    "splits": 2,
-    "metric": "rmse",
-    "test_share": 0.25,
-    "independent": False,
-}
-# (validation, test) of every trial on every split; no trial is the best on both.
-ERRORS = {
-    "erm": [[(3.0, 1.0), (2.0, 5.0), (4.0, 0.5)], [(1.0, 7.0), (2.0, 6.0), (3.0, 0.1)]],
-    "mixup": [[(9.0, 0.2), (8.0, 0.3), (7.0, 4.0)], [(5.0, 0.1), (4.0, 8.0), (6.0, 0.2)]],
-}
+CONFIG = StudyConfig("houses", ("erm", "mixup"), ("mean",), 2, 3, "rmse", 0.25)
+# Test errors on three splits; the second trial is never chosen.
+ERRORS = {"erm": (5.0, 7.0, 6.0), "mixup": (4.0, 8.0, 6.0), "mean": (9.0, 9.0, 9.0)}
 
 
-def make_run(method, trial, split, validation, test, metric="rmse"):
-    run = {"method": method, "split": split, "seed": 0}
-    if trial is not None:
-        run |= {"trial": trial, "log": False, "settings": {"batch_size": 16 + trial}}
-    result = {"scores": {"validation": {metric: validation}, "test": {metric: test}}}
-    return StoredRun(run_key(run), run, result)
+def make_record(method, trial, split, error):
+    settings = None if trial is None else Settings(epochs=2, batch_size=16 + trial)
+    scores = {}
+    if error is not None:
+        validation = Scores(9, 1.0 + (trial or 0), 1.0, None, 0, 0.5 - (trial or 0), 0.5)
+        scores = {"validation": validation, "test": Scores(9, error, 1.0, None, 0, -error, None)}
+    run = Run("houses", method, split, split, settings, trial)
+    return RunRecord(run, scores, "finished", 1, 2, 0.5, (6, 2, 2), {})
 
 
-def make_runs(errors=ERRORS, metric="rmse"):
-    runs = [
-        make_run(method, trial, split, *pair, metric)
-        for method, splits in errors.items()
-        for split, trials in enumerate(splits)
-        for trial, pair in enumerate(trials)
+def make_records(errors=ERRORS, trials=2):
+    return [
+        make_record(method, trial, split, error if not trial else 0.1)
+        for method, own in errors.items()
+        for split, error in enumerate(own)
+        for trial in ([None] if method == "mean" else range(trials))
     ]
-    return runs + [make_run("mean", None, split, 9.0, 9.0, metric) for split in range(2)]
 
 
-def without(runs, **parts):
-    return [run for run in runs if any(run.run.get(name) != v for name, v in parts.items())]
+@pytest.fixture
+def study():
+    return Study.read(CONFIG, make_records())
 
 
-def chosen_trials(study):
-    return {name: [run.run["trial"] for run in study.chosen[name]] for name in ("erm", "mixup")}
-
-
-def test_each_split_chooses_by_its_own_validation_error_and_its_test_error_counts():
-    study = Study.read(CONFIGURATION, make_runs())
-    assert chosen_trials(study) == {"erm": [1, 0], "mixup": [2, 1]}
-    assert study.comparison.row("erm").errors == (5.0, 7.0)
-    assert study.comparison.row("mixup").errors == (4.0, 8.0)
-    assert study.comparison.row("mean").errors == (9.0, 9.0)
-    assert study.comparison.row("mean").is_baseline
-    assert study.trials == 3
-
-
-def test_test_errors_decide_nothing():
-    others = {
-        name: [[(validation, 100.0 / test) for validation, test in trials] for trials in splits]
-        for name, splits in ERRORS.items()
+def test_the_test_errors_of_the_chosen_runs_are_compared(study):
+    for name, errors in ERRORS.items():
+        assert study.comparison.row(name).errors == errors
+        assert study.comparison.row(name).is_baseline == (name == "mean")
+    logs = [math.log(4 / 5), math.log(8 / 7), 0.0]
+    expected = 100 * math.expm1(sum(logs) / 3)
+    assert study.comparison.row("mixup").change == pytest.approx(expected)
+    assert study.verdict.recommended == "erm"
+    assert (study.trials, study.is_complete) == (2, True)
+    assert {name: run.settings.batch_size for name, run in study.best.items()} == {
+        "erm": 16,
+        "mixup": 16,
     }
-    study, other = (Study.read(CONFIGURATION, make_runs(e)) for e in (ERRORS, others))
-    assert chosen_trials(other) == chosen_trials(study)
-    assert other.settings == study.settings
-    assert other.comparison.row("erm").errors == (100.0 / 5.0, 100.0 / 7.0)
 
 
-def test_the_order_of_the_runs_does_not_matter():
-    study, other = (Study.read(CONFIGURATION, r) for r in (make_runs(), make_runs()[::-1]))
-    assert other.comparison == study.comparison
-    assert other.verdict == study.verdict
-    assert other.settings == study.settings
+def test_a_study_under_way_is_read_as_far_as_it_has_come():
+    study = Study.read(CONFIG, make_records(trials=1))
+    assert (study.trials, study.is_complete) == (1, False)
 
 
-def test_a_higher_value_is_chosen_where_higher_is_better():
-    errors = {
-        name: [[(v / 10, t / 10) for v, t in trials] for trials in splits]
-        for name, splits in ERRORS.items()
-    }
-    study = Study.read(CONFIGURATION | {"metric": "r2"}, make_runs(errors, "r2"))
-    assert chosen_trials(study) == {"erm": [2, 2], "mixup": [0, 2]}
+def test_agreement_is_told_in_points():
+    study = Study.read(replace(CONFIG, metric="r2"), make_records())
     assert study.comparison.unit == "points"
-    assert study.settings["mixup"]["trial"] == 0  # the first and the second best; others do worse
+    assert study.comparison.row("erm").errors == (-5.0, -7.0, -6.0)
+    assert [row.name for row in study.comparison.rows] == ["erm", "mixup", "mean"]
 
 
-@pytest.mark.parametrize("missing", [{"method": "mixup", "trial": 0, "split": 1}, {"trial": 0}])
-def test_a_trial_counts_only_if_all_methods_have_finished_it_on_all_splits(missing):
-    study = Study.read(CONFIGURATION, without(make_runs(), **missing))
-    assert study.trials == 2
-    assert chosen_trials(study) == {"erm": [1, 1], "mixup": [2, 1]}
-    assert study.comparison.row("erm").errors == (5.0, 6.0)
-
-
-def test_a_study_without_a_whole_trial_says_so():
-    runs = make_runs()
-    for trial in range(3):
-        runs = without(runs, method="erm", split=0, trial=trial)
-    with pytest.raises(StoreError, match=r"no setting yet that was tried .* to continue it\."):
-        Study.read(CONFIGURATION, runs)
-    with pytest.raises(StoreError, match="no setting yet"):
-        Study.read(CONFIGURATION, [])
-
-
-def test_a_baseline_that_is_not_finished_is_left_out():
-    study = Study.read(CONFIGURATION, without(make_runs(), method="mean", split=1))
-    assert [row.name for row in study.comparison.rows] == ["erm", "mixup"]
-
-
-def with_error(method, trial, split, *pair):
-    errors = {name: [list(trials) for trials in splits] for name, splits in ERRORS.items()}
-    errors[method][split][trial] = pair
-    return make_runs(errors)
-
-
-def test_a_run_without_a_validation_error_is_not_chosen():
-    study = Study.read(CONFIGURATION, with_error("erm", 1, 0, None, 0.01))
-    assert chosen_trials(study)["erm"] == [0, 0]
-    assert study.comparison.row("erm").errors == (1.0, 7.0)
-
-
-def test_a_chosen_run_without_a_test_error_has_failed():
-    study = Study.read(CONFIGURATION, with_error("mixup", 2, 0, 7.0, None))
+@pytest.mark.parametrize("missing", [None, math.nan, math.inf])
+def test_a_chosen_run_without_a_test_error_has_failed(missing):
+    study = Study.read(CONFIG, make_records({**ERRORS, "mixup": (4.0, missing, 6.0)}))
     row = study.comparison.row("mixup")
-    assert row.errors == (None, 8.0)
-    assert (row.n_failed, row.mean) == (1, None)
+    # Without any score the other trial is chosen.
+    assert row.errors == ((4.0, 0.1, 6.0) if missing is None else (4.0, None, 6.0))
+    assert row.n_failed == (missing is not None)
     assert study.verdict.recommended == "erm"
 
 
-def test_a_method_whose_runs_have_all_failed_does_not_stop_the_study():
-    errors = ERRORS | {"mixup": [[(None, None)] * 3] * 2}
-    study = Study.read(CONFIGURATION, make_runs(errors))
-    assert study.comparison.row("mixup").n_failed == 2
-    assert "Left out" in study.verdict.text or "No augmentation worked" in study.verdict.text
+def test_a_study_in_which_a_method_has_always_failed_says_so():
+    records = [
+        own if own.run.method != "mixup" else replace(own, scores={}, ending="diverged")
+        for own in make_records()
+    ]
+    study = Study.read(CONFIG, records)
+    assert study.comparison.row("mixup").n_failed == 3
+    assert "No augmentation worked on every split" in study.verdict.text
+    assert "failed on 3 of 3 splits" in str(study)
 
 
-def test_settings_are_the_best_over_all_splits_by_rank():
-    # By mean error the first split, with its large errors, would decide alone: for trial 1.
-    errors = {
-        "erm": [
-            [(900.0, 1.0), (100.0, 1.0), (950.0, 1.0)],
-            [(1.0, 1.0), (3.0, 1.0), (2.0, 1.0)],
-            [(1.0, 1.0), (3.0, 1.0), (2.0, 1.0)],
-        ]
-    }
-    configuration = CONFIGURATION | {"methods": ["erm"], "baselines": [], "splits": 3}
-    study = Study.read(configuration, make_runs(errors))
-    assert study.settings["erm"]["settings"] == {"batch_size": 16}
-    assert [run.run["trial"] for run in study.chosen["erm"]] == [1, 0, 0]
+def test_a_study_is_read_from_its_folder(tmp_path, study):
+    store = Store(tmp_path, CONFIG.to_dict())
+    for record in make_records():
+        store.add(record)
+    read = Study.open(tmp_path)
+    assert read.comparison == study.comparison
+    assert read.verdict == study.verdict
+    assert read.config == CONFIG
+    assert read.best == study.best
+    assert (read.folder, read.facts, read.data) == (tmp_path, None, None)
 
 
-def test_a_study_is_read_from_its_folder(tmp_path):
-    store = Store(tmp_path, CONFIGURATION)
-    for run in make_runs():
-        store.add(run.key, run.run, run.result)
-    study, other = Study.open(tmp_path), Study.read(CONFIGURATION, make_runs())
-    assert study.comparison == other.comparison
-    assert study.verdict == other.verdict
+def test_a_folder_with_runs_of_something_else_is_refused(tmp_path):
+    Store(tmp_path, {"protocol": "in-distribution"})
+    with pytest.raises(StoreError, match="something else than a study"):
+        Study.open(tmp_path)
 
 
-def test_changes_are_those_of_the_chosen_runs():
-    study = Study.read(CONFIGURATION, make_runs())
-    expected = 100 * math.expm1((math.log(4 / 5) + math.log(8 / 7)) / 2)
-    assert study.comparison.row("mixup").change == pytest.approx(expected)
+def test_print_shows_the_table_and_the_verdict(study):
+    lines = str(study).splitlines()
+    assert lines[0].split()[:2] == ["method", "RMSE"]
+    assert {line.split()[0] for line in lines[1:4]} == {"erm", "mixup", "mean"}
+    assert str(study).endswith(study.verdict.text)
+
+
+def test_the_frame_has_a_line_for_every_row_of_the_table(study):
+    frame = study.to_frame()
+    assert list(frame["name"]) == [row.name for row in study.comparison.rows]
+    assert frame["mean"].tolist() == [row.mean for row in study.comparison.rows]
+    assert {"change", "p_holm", "is_significant", "is_baseline"} <= set(frame)
+    assert "errors" not in frame
+
+
+def test_the_frame_of_runs_has_a_line_for_every_run_and_marks_the_chosen_ones(study):
+    frame = study.runs_frame()
+    assert len(frame) == len(study.records) == 15
+    chosen = frame[frame["is_chosen"]]
+    assert len(chosen) == 9
+    own = chosen[chosen["method"] == "mixup"].sort_values("split")
+    assert own["test_rmse"].tolist() == list(ERRORS["mixup"])
+    assert own["trial"].tolist() == [0, 0, 0]
+    assert set(frame["ending"]) == {"finished"}
+    assert frame["validation_rmse"].max() == 2.0
+
+
+def test_a_report_is_written(study, tmp_path):
+    path = study.report(tmp_path / "new" / "report.html")
+    assert path == tmp_path / "new" / "report.html"
+    assert "houses" in path.read_text(encoding="utf-8")
+
+
+def test_the_model_has_what_the_study_recommends(study):
+    data = make_manifold("line", n=60)
+    model = replace(study, data=data).model(members=2, seed=3)
+    run = study.best[study.verdict.recommended]
+    assert (model.method, len(model.members)) == ("erm", 2)
+    expected = fit_as(data, run, members=2, seed=3)
+    assert model.predict([[0.5]]).mean == expected.predict([[0.5]]).mean
+    assert model.settings.batch_size == 16
+
+
+def test_a_model_that_lies_in_the_folder_is_read(study, tmp_path, monkeypatch):
+    data = make_manifold("line", n=60)
+    fit_as(data, study.best["erm"], members=2).save(tmp_path / "model")
+    model = replace(study, folder=tmp_path).model()
+    assert isinstance(model, Ensemble)
+    assert len(model.members) == 2
+
+
+def test_without_data_there_is_no_model_and_the_way_out_is_said(study, tmp_path):
+    for folder in (None, tmp_path):
+        with pytest.raises(ArgumentError, match=r"knows no table .* Use regaug\.fit\(data\)"):
+            replace(study, folder=folder).model()

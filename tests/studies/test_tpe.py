@@ -12,40 +12,63 @@ from regaug import data, methods
 from regaug.cli.main import app
 from regaug.exceptions import ArgumentError, StoreError
 from regaug.methods import Between
-from regaug.runs.store import Store, StoredRun
-from regaug.runs.worker import plan_runs
-from regaug.studies import compare as studies
+from regaug.metrics import Scores
+from regaug.runs.record import RunRecord
+from regaug.runs.store import Store
+from regaug.studies import plan as plans
+from regaug.studies.compare import compare
+from regaug.studies.config import StudyConfig
+from regaug.studies.plan import plan_runs
 from regaug.studies.search import COMMON, draw_trials
 from regaug.studies.tpe import ROUND, plan_rounds, suggest_trials
+from regaug.training.settings import Settings
 
 METHODS = methods.names()
 
 
-def draw(method, trials=ROUND, *, may_log=False):
-    return draw_trials(method, trials, seed=0, epochs=3, patience=2, may_log=may_log)
+SETTINGS = Settings(epochs=3, patience=2)
+
+
+def draw(method, trials=ROUND, *, may_log=False, seed=0):
+    return draw_trials(method, trials, seed=seed, settings=SETTINGS, may_log=may_log)
 
 
 def some_errors(trials, splits=3, seed=0):
     return np.random.default_rng(seed).uniform(1, 2, (trials, splits)).tolist()
 
 
-def runs_of(*names, trials=2 * ROUND, splits=2):
-    own = {name: draw(name, trials) for name in names}
-    return plan_runs(own, ["mean"], splits=splits, seed=0, metric="rmse")
+def config_of(*names, trials=2 * ROUND, splits=2):
+    return StudyConfig("sine", names, ("mean",), trials, splits, "rmse", 0.25)
 
 
-def results_of(runs, error):
+def runs_of(*names, **size):
+    config = config_of(*names, **size)
+    return plan_runs(config, {name: draw(name, config.trials) for name in names})
+
+
+def rounds_of(runs, records):
+    return plan_rounds(runs, records, config=config_of("erm"))
+
+
+def records_of(runs, error):
     """Return what a store would: runs with made-up validation errors."""
-    return {
-        run.key: StoredRun(
-            run.key, run.describe(), {"scores": {"validation": {"rmse": error(run)}}}
-        )
-        for run in runs
-    }
+
+    def record(run):
+        value = None if run.is_baseline else error(run)
+        scores = {} if value is None else {"validation": Scores(9, value, 0.0, None, 0, None, None)}
+        return RunRecord(run, scores, "finished", 1, 1, 0.0, (6, 2, 2), {})
+
+    return {run.key: record(run) for run in runs}
 
 
 def learning_rate_error(run):
-    return None if run.trial is None else run.trial.settings.learning_rate + run.split
+    return run.settings.learning_rate + run.split
+
+
+def trial_of(run):
+    """What is tried: the settings without the seed, which every run has of its own."""
+    settings = None if run.settings is None else {**run.settings.to_dict(), "seed": None}
+    return settings, run.log
 
 
 def is_inside(choice, value):
@@ -115,7 +138,7 @@ def test_it_finds_a_better_learning_rate_than_a_random_search(method):
 
     gains = []
     for seed in range(10):
-        drawn = draw_trials(method, 20, seed=seed, epochs=1, patience=1)
+        drawn = draw(method, 20, seed=seed)
         learned = drawn[:ROUND]
         while len(learned) < 20:
             errors = [[error(trial)] for trial in learned]
@@ -128,44 +151,44 @@ def test_it_finds_a_better_learning_rate_than_a_random_search(method):
 
 def test_the_first_round_is_that_of_the_random_search():
     runs = runs_of("erm", "mixup")
-    first = next(plan_rounds(runs, dict, seed=0))
-    assert first == [run for run in runs if run.trial is None or run.trial.number < ROUND]
+    first = next(rounds_of(runs, dict))
+    assert first == [run for run in runs if run.is_baseline or run.trial < ROUND]
 
 
 def test_later_rounds_change_settings_and_nothing_else():
     runs = runs_of("erm", "mixup", trials=2 * ROUND + 2)
     planned = []
 
-    def results():
-        return results_of(planned, learning_rate_error)
+    def records():
+        return records_of(planned, learning_rate_error)
 
-    for current in plan_rounds(runs, results, seed=0):
+    for current in rounds_of(runs, records):
         planned.extend(current)
-    by_place = {(run.name, run.split, run.trial and run.trial.number): run for run in planned}
+    by_place = {(run.method, run.split, run.trial): run for run in planned}
     assert len(planned) == len(by_place) == len(runs)
     for run in runs:
-        new = by_place[run.name, run.split, run.trial and run.trial.number]
+        new = by_place[run.method, run.split, run.trial]
         assert new.seed == run.seed
-        is_first = run.trial is None or run.trial.number < ROUND
-        assert (new.trial == run.trial) == is_first
+        is_first = run.is_baseline or run.trial < ROUND
+        assert (new == run) == is_first
     for name in ("erm", "mixup"):
         for number in range(2 * ROUND + 2):
-            assert by_place[name, 0, number].trial == by_place[name, 1, number].trial
+            assert trial_of(by_place[name, 0, number]) == trial_of(by_place[name, 1, number])
 
 
 def second_round(runs, error):
-    """Return the settings of the second round by method; results come in reverse order."""
-    first = [run for run in runs if run.trial is None or run.trial.number < ROUND]
-    found = results_of(first[::-1], error)
-    _, second = plan_rounds(runs, lambda: found, seed=0)
-    names = {run.name for run in second}
-    return {name: [run.trial for run in second if run.name == name] for name in names}
+    """Return the settings of the second round by method; records come in reverse order."""
+    first = [run for run in runs if run.is_baseline or run.trial < ROUND]
+    found = records_of(first[::-1], error)
+    _, second = rounds_of(runs, lambda: found)
+    names = {run.method for run in second}
+    return {name: [trial_of(run) for run in second if run.method == name] for name in names}
 
 
-def test_a_round_depends_on_the_results_of_its_own_method_alone():
+def test_a_round_depends_on_the_records_of_its_own_method_alone():
     def other_error(run):
         error = learning_rate_error(run)
-        return -error if run.name == "mixup" else error
+        return -error if run.method == "mixup" else error
 
     runs = runs_of("erm", "mixup")
     once, again = (second_round(runs, error) for error in (learning_rate_error, other_error))
@@ -175,63 +198,75 @@ def test_a_round_depends_on_the_results_of_its_own_method_alone():
 
 def test_a_run_without_an_error_counts_as_the_worst():
     def no_error(run):
-        return None if run.trial and run.trial.number == 1 else learning_rate_error(run)
+        return None if run.trial == 1 else learning_rate_error(run)
 
     def large_error(run):
-        return 1e9 if run.trial and run.trial.number == 1 else learning_rate_error(run)
+        return 1e9 if run.trial == 1 else learning_rate_error(run)
 
     runs = runs_of("erm")
     assert second_round(runs, no_error) == second_round(runs, large_error)
 
 
-@pytest.fixture
-def table(monkeypatch):
-    monkeypatch.setattr(studies, "EPOCHS", 3)
-    monkeypatch.setattr(studies, "baseline_names", lambda split: ("mean",))
+def make_table(patch):
+    patch.setattr(plans, "EPOCHS", 3)
+    patch.setattr(plans, "baseline_names", lambda split: ("mean",))
     return data.load("synthetic-sine", n=60)
 
 
+@pytest.fixture
+def table(monkeypatch):
+    return make_table(monkeypatch)
+
+
 def search(table, out, *, trials=ROUND + 2, **options):
-    study = studies.compare(
+    study = compare(
         table, methods=["erm", "mixup"], trials=trials, splits=2, search="tpe", out=out, **options
     )
     return study.comparison.to_dict(), scores_in(out)
 
 
 def scores_in(folder):
-    runs = Store.open(folder).results().items()
-    return {key: (run.run, run.result["scores"]) for key, run in runs}
+    records = Store.open(folder).records().items()
+    return {key: (record.run, record.scores) for key, record in records}
 
 
 def test_the_configuration_says_which_search_it_is(table, tmp_path):
     search(table, tmp_path, trials=1)
     assert Store.open(tmp_path).configuration["search"] == "tpe"
     with pytest.raises(StoreError, match="search"):
-        studies.compare(table, methods=["erm", "mixup"], trials=1, splits=2, out=tmp_path)
+        compare(table, methods=["erm", "mixup"], trials=1, splits=2, out=tmp_path)
 
 
 def test_an_unknown_search_is_refused(table):
     with pytest.raises(ArgumentError, match="`search` must be one of 'random', 'tpe'"):
-        studies.compare(table, search="grid")
+        compare(table, search="grid")
 
 
-def test_a_search_is_done_in_full(table, tmp_path):
-    _, scores = search(table, tmp_path)
+def test_a_search_is_done_in_full(whole):
+    _, scores = whole
     assert len(scores) == 2 * (ROUND + 2) * 2 + 2
 
 
-@pytest.mark.parametrize("outcomes", [1, 4, 8])
-def test_an_interrupted_search_ends_as_one_that_was_not(table, tmp_path, outcomes):
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A search that nothing has disturbed."""
+    with pytest.MonkeyPatch.context() as patch:
+        return search(make_table(patch), tmp_path_factory.mktemp("search"))
+
+
+@pytest.mark.parametrize("tasks", [1, 4, 7])
+def test_an_interrupted_search_ends_as_one_that_was_not(table, tmp_path, whole, tasks):
     seen = []
 
-    def interrupt(outcome):
-        seen.append(outcome)
-        if len(seen) == outcomes:
+    def interrupt(progress):
+        seen.append(progress)
+        if len(seen) == tasks + 1:  # the first one tells that it begins
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        search(table, tmp_path / "interrupted", watch=interrupt)
-    assert search(table, tmp_path / "interrupted") == search(table, tmp_path / "whole")
+        search(table, tmp_path, progress=interrupt)
+    assert 0 < len(scores_in(tmp_path)) < len(whole[1])
+    assert search(table, tmp_path) == whole
 
 
 def test_no_time_left_in_a_round_starts_no_other_round(table, tmp_path):
@@ -241,8 +276,8 @@ def test_no_time_left_in_a_round_starts_no_other_round(table, tmp_path):
 
 
 def test_the_command_searches_and_knows_what_is_done(monkeypatch, tmp_path):
-    monkeypatch.setattr(studies, "EPOCHS", 2)
-    monkeypatch.setattr(studies, "baseline_names", lambda split: ())
+    monkeypatch.setattr(plans, "EPOCHS", 2)
+    monkeypatch.setattr(plans, "baseline_names", lambda split: ())
     options = ["--search", "tpe", "--trials", "6", "--splits", "2", "-m", "erm", "-j", "1"]
     command = ["compare", "diabetes", *options, "--out", str(tmp_path), "--json"]
     first, again = (CliRunner().invoke(app, command) for _ in range(2))
@@ -254,8 +289,8 @@ def test_the_command_searches_and_knows_what_is_done(monkeypatch, tmp_path):
 
 
 @pytest.mark.slow
-def test_two_workers_find_the_same_as_one(table, tmp_path):
-    assert search(table, tmp_path / "1", jobs=1) == search(table, tmp_path / "2", jobs=2)
+def test_two_workers_find_the_same_as_one(table, tmp_path, whole):
+    assert search(table, tmp_path, jobs=2) == whole
 
 
 def test_it_leaves_the_users_optuna_as_it_is():

@@ -124,13 +124,14 @@ def test_both_places_train_one_by_one_and_not_in_a_stack():
 
 
 def test_pairs_cannot_be_used_at_both_places():
+    settings = Settings(epochs=2, batch_size=4, method={"place": "both"})
     with pytest.raises(PlaceError, match="for pairs of samples, got 'both'"):
-        AugmentedLoss(make_net(), CMixup(paired=True), "block_1", inputs_too=True)
+        fit(make_net(), make_split(), "c-mixup", settings)
 
 
 def test_the_augmentation_is_no_part_of_the_network():
     model = make_net()
-    augmented = AugmentedLoss(model, FOMA(k="two_nn_data"), "block_1")
+    augmented = make_loss(model, FOMA(k="two_nn_data"), "block_1")
     assert list(augmented.state_dict()) == [f"model.{name}" for name in model.state_dict()]
 
 
@@ -139,12 +140,12 @@ def test_a_prediction_of_another_shape_is_refused():
     with pytest.raises(ArgumentError, match=r"\(12, 1\), got \(12,\)"):
         AugmentedLoss(model, Identity())(*make_batch())
     with pytest.raises(ArgumentError, match=r"\(12, 2\), got \(12, 1\)"):
-        AugmentedLoss(make_net(), Identity(), "input")(*make_batch(targets=2))
+        AugmentedLoss(make_net(), Identity())(*make_batch(targets=2))
 
 
 def test_an_unknown_layer_is_refused_before_training():
     with pytest.raises((PlaceError, LookupError), match=r"'block_3'.*block_2"):
-        AugmentedLoss(make_net(), FOMA(), "block_3")
+        fit(make_net(), make_split(), "foma", Settings(method={"place": "block_3"}))
 
 
 @pytest.mark.parametrize(

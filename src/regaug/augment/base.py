@@ -68,14 +68,14 @@ class Augmentation(nn.Module, Generic[Params]):
             super().__setattr__(name, value)  # type: ignore[arg-type]  # a module takes anything
 
     def __getstate__(self) -> dict[str, Any]:
-        # A generator cannot be sent to another process, its state can.
-        device, state = self.generator.device, self.generator.get_state()
-        return {**self.__dict__, "generator": (str(device), state)}
+        # A generator cannot be sent to another process, the bytes of its state can.
+        state = self.generator.get_state().numpy().tobytes()
+        return {**self.__dict__, "generator": (str(self.generator.device), state)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         device, saved = state["generator"]
         super().__setstate__({**state, "generator": torch.Generator(device)})  # type: ignore[no-untyped-call]
-        self.generator.set_state(saved)
+        self.generator.set_state(torch.frombuffer(bytearray(saved), dtype=torch.uint8))
 
     @property
     def progress(self) -> float:

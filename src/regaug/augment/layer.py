@@ -110,13 +110,12 @@ class AtLayer(Generic[Params]):
         except BaseException:
             handle.remove()
             raise
-        call.end(handle.remove)
-        if call.new_y is None:
+        if (new_y := call.end(handle.remove)) is None:
             raise PlaceError(
                 f"The module {self.place!r} did not run in the model's forward pass. Name one that "
                 "does; a module inside a compiled function cannot be reached."
             )
-        return output, call.new_y
+        return output, new_y
 
     def _draw_place(self) -> str:
         names = list(self._modules)
@@ -189,12 +188,15 @@ class _Call:
         self.new_y = _fill(self.copy, new_y, self.place)
         return new
 
-    def end(self, remove: Callable[[], None]) -> None:
-        """Take the hook out, now or when nothing can be recomputed any more."""
+    def end(self, remove: Callable[[], None]) -> Tensor | None:
+        """Take the hook out, now or when nothing can be recomputed any more; return the targets."""
+        # They must not be kept here: they keep the graph, and its end is what the hook waits for.
+        new_y, self.new_y, self.copy = self.new_y, None, None
         if self._parts:
             self._remove = remove
         else:
             remove()
+        return new_y
 
     def _note_parts(self, new_y: Tensor) -> Tensor:
         parts = [part for part in recomputation.running().first if part not in self.around.first]

@@ -27,19 +27,8 @@ FORMAT, VERSION = "regaug-ensemble", 1
 JSON, TENSORS = "model.json", "model.safetensors"
 _PLAIN = (str, int, float, type(None))
 _KEYS = {
-    "targets",
-    "method",
-    "settings",
-    "made_by",
-    "encoder",
-    "inputs",
-    "outputs",
-    "log",
-    "hidden",
-    "weights",
-    "floor",
-    "scores",
-    "held_out",
+    *("targets", "method", "settings", "made_by", "encoder", "inputs", "outputs", "log"),
+    *("hidden", "weights", "floor", "scores", "held_out"),
 }
 _MORE = "about"  # only where there is something
 

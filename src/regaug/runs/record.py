@@ -16,6 +16,7 @@ from regaug.training.results import Ending, RunResult, versions
 Curve = Literal["loss", "train", "validation", "test"]
 # Test rows whose predictions are kept of a run, for the report.
 _SHOWN_ROWS = 200
+_NUMBERS = {int, float, type(None)}
 
 
 @dataclass(frozen=True)
@@ -69,9 +70,11 @@ class RunRecord:
         """
         history = result.history if details else ()
         names: tuple[Curve, ...] = get_args(Curve)
+        # A run that has diverged before its first good epoch has the scores of untrained weights.
+        has_learned = result.ending != "diverged" or result.best_epoch > 0
         return cls(
             run=run,
-            scores=result.scores,
+            scores=result.scores if has_learned else {},
             ending=result.ending,
             best_epoch=result.best_epoch,
             epochs=len(result.history),
@@ -82,7 +85,7 @@ class RunRecord:
             curves={name: [_short(getattr(epoch, name)) for epoch in history] for name in names}
             if history
             else {},
-            sample=_sample(result, split) if details else Sample(),
+            sample=_sample(result, split) if details and has_learned else Sample(),
         )
 
     @classmethod
@@ -123,9 +126,9 @@ class RunRecord:
             LookupError, TypeError, ValueError, AttributeError: It is something else.
         """
         train, validation, test = values["sizes"]
-        ending = values["ending"]
-        if ending not in get_args(Ending):
-            raise ValueError(f"unknown ending {ending!r}")
+        ending, curves, sample = values["ending"], values["curves"], values["sample"]
+        if ending not in get_args(Ending) or not curves.keys() <= set(get_args(Curve)):
+            raise ValueError(f"unknown ending {ending!r} or curves {', '.join(curves)}")
         return cls(
             run=Run.from_dict(values["run"]),
             scores={name: Scores.from_dict(own) for name, own in values["scores"].items()},
@@ -136,9 +139,16 @@ class RunRecord:
             sizes=(index(train), index(validation), index(test)),
             made_by={str(name): str(own) for name, own in values["made_by"].items()},
             chosen=dict(values["chosen"]),
-            curves={name: values["curves"][name] for name in values["curves"]},
-            sample=Sample(values["sample"]["true"], values["sample"]["predicted"]),
+            curves={name: _numbers(curves[name]) for name in curves},
+            sample=Sample(*(list(map(_numbers, sample[name])) for name in ("true", "predicted"))),
         )
+
+
+def _numbers(values: Sequence[float | None]) -> Sequence[float | None]:
+    """Return what a file holds if it is a list of numbers, as plots take for granted."""
+    if not isinstance(values, list | tuple) or not set(map(type, values)) <= _NUMBERS:
+        raise TypeError("not a list of numbers")
+    return values
 
 
 def _sizes(split: Split) -> tuple[int, int, int]:

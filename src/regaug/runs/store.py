@@ -35,7 +35,7 @@ SHOWN = 4  # differences in an error
 UNSET = object()
 PATIENCE = 2.0  # seconds for another process to finish study.json, where links do not exist
 WAY_OUT = "Give another folder (--out), or delete that one to start anew."
-MALFORMED = (AttributeError, LookupError, TypeError, ValueError, RecursionError)
+MALFORMED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError)
 
 
 class Store:
@@ -229,8 +229,8 @@ def _read_study(folder: Path) -> dict[str, JSON]:
     if found != FORMAT:
         raise StoreError(
             f"Cannot use the store {folder}: it has format {found!r}, written by regaug "
-            f"{document.get('regaug')}, and this version reads format {FORMAT}. Use the version "
-            "that wrote it, or give another folder (--out)."
+            f"{document.get('regaug')}, and this version reads format {FORMAT}. {WAY_OUT[:-1]}; "
+            "the version that wrote it can still read it."
         )
     return dict(configuration)
 

@@ -59,20 +59,22 @@ def make_tasks(runs: Iterable[Run], problems: Mapping[str, Problem]) -> list[Tas
     What a task contains depends on the runs alone, so that a result does not depend on how many
     workers there are. Tasks are in the order of their first runs.
     """
-    groups: dict[tuple[object, ...], list[Run]] = {}
-    for run in runs:
+    groups: dict[tuple[object, ...], list[tuple[int, Run]]] = {}
+    for place, run in enumerate(runs):
         form: tuple[object, ...] = (run.key,)
         if run.settings is None:
             form = (run.problem, run.method)
         elif problems[run.problem].is_stacked and run.can_stack:
             own = run.settings
             form = (run.problem, run.method, own.batch_size, repr(own.method.get("place")))
-        groups.setdefault(form, []).append(run)
-    return [
-        tuple(members[start : start + MOST_RUNS])
+        groups.setdefault(form, []).append((place, run))
+    stacks = [
+        members[start : start + MOST_RUNS]
         for members in groups.values()
         for start in range(0, len(members), MOST_RUNS)
     ]
+    stacks.sort(key=lambda stack: stack[0][0])
+    return [tuple(run for _, run in stack) for stack in stacks]
 
 
 def estimate_seconds(runs: Iterable[Run], problems: Mapping[str, Problem]) -> float:

@@ -13,7 +13,7 @@ from regaug.data import read_table
 from regaug.data.base import Data, Split
 from regaug.data.splits import SplitRule
 from regaug.data.tabular.table import Table
-from regaug.exceptions import ArgumentError, RegaugError
+from regaug.exceptions import ArgumentError, ArgumentTypeError, RegaugError
 from regaug.metrics import MetricName
 from regaug.problems import Problem
 from regaug.runs.record import RunRecord
@@ -123,7 +123,7 @@ def compare(
     source = table if isinstance(table, Data) else None
     with _folder(out) as folder, _observer(progress) as observer:
         study = run_plan(plan, folder, workforce, data=source, observer=observer)
-        return study if out is None else _finish(study, seed)
+        return replace(study, folder=None) if out is None else _finish(study, seed)
 
 
 def run_plan(
@@ -227,7 +227,7 @@ def _open(data: AnyData, target: str | Sequence[str] | None) -> Problem | Data |
             )
         return data
     if target is None:
-        raise ArgumentError(
+        raise ArgumentTypeError(
             "`data` must be a table (regaug.data.read_table, regaug.data.load), a list of splits, "
             f"a problem, or a path or a frame with `target`, got {type(data).__name__} without it."
         )
@@ -270,8 +270,9 @@ def _observer(progress: bool | Observer | None) -> Iterator[Observer | None]:
             if not bars:
                 bars.append(Bar("run", len(event.plan.runs), sum(event.done.values()), show=True))
                 bars[0].__enter__()
-            for record in event.records:
-                bars[0].advance(record.run.method)
+            # Of a task that is done again some runs were counted before.
+            while bars[0].done < sum(event.done.values()):
+                bars[0].advance(event.records[-1].run.method)
 
         try:
             yield observe

@@ -331,6 +331,7 @@ def test_batches_of_pairs_and_plain_batches_are_trained_apart(stacks):
         assert_close(result, fit(net, make_split(), "mixup", one, precision="64"))
 
 
+@pytest.mark.serial
 def test_the_time_of_a_stack_is_shared_among_its_runs():
     results = train(make_split(), "erm", different_runs())
     assert all(result.seconds > 0 for result in results)

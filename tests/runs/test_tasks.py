@@ -1,0 +1,252 @@
+"""Which runs are done together, in which order, until when, and how long that takes."""
+
+import os
+import signal
+import threading
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+
+from regaug import methods
+from regaug.data.datasets.synthetic import make_manifold
+from regaug.exceptions import ArgumentError
+from regaug.problems import Cost, Problem
+from regaug.runs import tasks as module
+from regaug.runs.record import RunRecord
+from regaug.runs.run import Run
+from regaug.runs.store import Store
+from regaug.runs.tasks import Workforce, do_runs, estimate_seconds, make_tasks
+from regaug.training import Settings
+from regaug.training.stacked import MOST_RUNS
+
+METHODS = ("erm", "c-mixup", "foma-rho")
+SIZES = (32, 16, 64)
+
+
+def make_net(split):
+    return nn.Linear(split.train.x.shape[1], 1)
+
+
+SPLITS = [make_manifold("line", n=40).split()]
+TABLE = {"p": Problem(SPLITS, name="p")}
+OWN = {"p": Problem(SPLITS, make_net, name="p")}
+
+
+def make_runs(names=METHODS, trials=4, splits=3, seed=0, baselines=("mean", "ridge")):
+    """Baselines, then the first trial of every method on every split, and so on."""
+    runs = [Run("p", name, i, seed) for name in baselines for i in range(splits)]
+    for trial in range(trials):
+        for name in names:
+            own = methods.get(name).settings(**({"place": "layer"} if trial == 3 else {}))
+            settings = Settings(epochs=9, patience=2, batch_size=SIZES[trial % 3], method=own)
+            runs += [
+                Run("p", name, i, seed + 99 * trial + i, settings, trial) for i in range(splits)
+            ]
+    return runs
+
+
+@given(
+    st.lists(st.sampled_from(METHODS), min_size=1, unique=True),
+    st.integers(1, 9),
+    st.integers(1, 40),
+    st.integers(0, 99),
+    st.sampled_from([TABLE, OWN]),
+)
+def test_tasks_hold_every_run_once_in_stacks_that_fit(names, trials, splits, seed, problems):
+    runs = make_runs(names, trials, splits, seed)
+    tasks = make_tasks(runs, problems)
+    keys = [run.key for task in tasks for run in task]
+    assert sorted(keys) == sorted(run.key for run in runs)
+    for task in tasks:
+        assert len(task) <= MOST_RUNS
+        assert len({(run.problem, run.method, run.is_baseline) for run in task}) == 1
+        if task[0].settings is not None:
+            own = [run.settings for run in task]
+            assert len({(each.batch_size, each.method["place"]) for each in own}) == 1
+            assert problems is TABLE or len(task) == 1
+
+
+def test_what_a_task_contains_depends_on_the_runs_alone():
+    runs = make_runs()
+    again = [Run.from_dict(run.to_dict()) for run in runs]
+    assert make_tasks(runs, TABLE) == make_tasks(iter(again), TABLE)
+    # Nor on runs that are no part of it.
+    few = [task for task in make_tasks(runs, TABLE) if task[0].method == "erm"]
+    assert few == make_tasks([run for run in runs if run.method == "erm"], TABLE)
+
+
+@pytest.mark.parametrize("problems", [TABLE, OWN], ids=["table", "own net"])
+def test_tasks_are_in_the_order_of_their_first_runs(problems):
+    runs = make_runs(trials=20, splits=10)
+    place = {run.key: number for number, run in enumerate(runs)}
+    firsts = [place[task[0].key] for task in make_tasks(runs, problems)]
+    assert firsts == sorted(firsts)
+    assert firsts[:3] == [0, 10, 20]  # two baselines, then the first method
+
+
+def test_runs_that_act_at_two_places_are_tasks_of_their_own():
+    settings = Settings(method=methods.get("mixup").settings(place=methods.BOTH))
+    runs = [Run("p", "mixup", 0, seed, settings) for seed in range(3)]
+    assert make_tasks(runs, TABLE) == [(run,) for run in runs]
+
+
+def test_runs_of_two_problems_are_not_mixed():
+    runs = make_runs(("erm",), 1, 2)
+    others = [replace(run, problem="q") for run in runs]
+    problems = {**TABLE, "q": TABLE["p"]}
+    tasks = make_tasks([*runs, *others], problems)
+    assert [{run.problem for run in task} for task in tasks] == [{"p"}] * 3 + [{"q"}] * 3
+
+
+# How long
+
+
+def test_more_runs_epochs_rows_and_smaller_batches_are_estimated_to_take_longer():
+    run = Run("p", "erm", 0, 0, Settings(epochs=40, batch_size=8))
+    once = estimate_seconds([run], TABLE)
+
+    def of(**changes):
+        return estimate_seconds([replace(run, settings=replace(run.settings, **changes))], TABLE)
+
+    assert estimate_seconds([], TABLE) < once < estimate_seconds([run, run], TABLE)
+    assert of(batch_size=16) < once < of(epochs=80)
+    assert of(patience=5) < once  # most runs stop early
+    larger = {"p": Problem([make_manifold("line", n=400).split()], name="p")}
+    assert estimate_seconds([run], larger) > once
+    dear = {"p": replace(TABLE["p"], cost=Cost(step=1e-2, sample=1e-3))}
+    assert estimate_seconds([run], dear) > 1.0 + once
+    assert estimate_seconds([Run("p", "ridge", 0, 0)], TABLE) > estimate_seconds([], TABLE)
+
+
+def test_an_estimate_is_what_it_says():
+    runs = [Run("p", "erm", 0, i, Settings(epochs=40, batch_size=8)) for i in range(3)]
+    cost = Cost(step=0.5, sample=0.25)
+    found = estimate_seconds(runs, {"p": replace(TABLE["p"], cost=cost)})
+    steps = 24 // 8
+    assert found - estimate_seconds([], TABLE) == pytest.approx(3 * 40 * (steps * 0.5 + 24 * 0.25))
+
+
+# Who does them
+
+
+class Recorder:
+    """Does a task at once, and knows which it has done."""
+
+    def __init__(self, problems=TABLE):
+        self.problems, self.done = problems, []
+
+    def do(self, task):
+        self.done.append(task)
+        return [RunRecord(run, {}, "finished", 0, 0, 0.0, (1, 1, 1), {}) for run in task]
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path, {})
+
+
+def do(worker, store, runs, report=None, **who):
+    return do_runs(
+        worker, [runs], store, total=len(runs), workforce=Workforce(**who), report=report
+    )
+
+
+def test_every_run_is_stored_once_and_told(store):
+    runs, told = make_runs(), []
+    assert do(Recorder(), store, runs, told.append)
+    assert store.done() == {run.key for run in runs}
+    assert [record.run for records in told for record in records] == [
+        run for task in make_tasks(runs, TABLE) for run in task
+    ]
+    worker = Recorder()
+    assert do(worker, store, runs)
+    assert worker.done == []
+
+
+def test_of_a_task_that_is_done_in_part_the_rest_is_stored(store):
+    runs = make_runs(("erm",), 1, 3, baselines=())
+    store.add(Recorder().do(runs[:1])[0])
+    worker = Recorder()
+    assert do(worker, store, runs)
+    assert worker.done == [tuple(runs)]
+    lines = [path.read_bytes().count(b"\n") for path in store.folder.glob("runs-*")]
+    assert sum(lines) == 3
+
+
+def test_a_round_is_asked_for_when_the_one_before_is_stored(store):
+    first, second = make_runs(("erm",), 1), make_runs(("mixup",), 1, baselines=())
+    seen = []
+
+    def rounds():
+        yield first
+        seen.append(store.done())
+        yield second
+
+    total = len(first) + len(second)
+    assert do_runs(Recorder(), rounds(), store, total=total, workforce=Workforce())
+    assert seen == [{run.key for run in first}]
+
+
+def test_nothing_is_started_when_the_time_is_up(store, monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    worker, runs = Recorder(), make_runs()
+
+    def pass_a_minute(records):
+        clock[0] += 60.0
+
+    assert not do(worker, store, runs, pass_a_minute, max_minutes=2.5)
+    assert len(worker.done) == 3
+    assert do(worker, store, runs, max_minutes=2.5)
+
+
+def test_the_time_may_be_up_just_when_all_is_done(store, monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    runs = make_runs(("erm",), 1, 1, baselines=())
+
+    def pass_an_hour(records):
+        clock[0] += 3600.0
+
+    assert do(Recorder(), store, runs, pass_an_hour, max_minutes=1)
+
+
+def test_ctrl_c_finishes_the_task_and_twice_interrupts(store):
+    worker, runs = Recorder(), make_runs()
+    before = signal.getsignal(signal.SIGINT)
+
+    def press(times):
+        return lambda records: [os.kill(os.getpid(), signal.SIGINT) for _ in range(times)]
+
+    assert not do(worker, store, runs, press(1))
+    assert len(worker.done) == 1
+    with pytest.raises(KeyboardInterrupt):
+        do(worker, store, runs, press(2))
+    assert signal.getsignal(signal.SIGINT) is before
+    assert len(store.done()) == sum(len(task) for task in worker.done)
+
+
+def test_any_thread_may_do_runs(store):
+    runs = make_runs(("erm",), 1)
+    thread = threading.Thread(target=do, args=(Recorder(), store, runs))
+    thread.start()
+    thread.join()
+    assert store.done() == {run.key for run in runs}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"jobs": 0}, "`jobs` must be"),
+        ({"executor": "dask"}, "`executor` must be one of 'process', 'ray', got 'dask'"),
+        ({"ray_address": "auto"}, "`ray_address` needs executor=\"ray\", got 'process'"),
+        ({"max_minutes": 0.0}, "`max_minutes` must be"),
+    ],
+)
+def test_a_workforce_that_cannot_be_is_refused(options, message):
+    with pytest.raises(ArgumentError, match=message):
+        Workforce(**options)

@@ -1,0 +1,78 @@
+"""What a study is: kept in its folder, and told from other things there."""
+
+import json
+from dataclasses import fields, replace
+
+import pytest
+
+from regaug.exceptions import ArgumentError, StoreError
+from regaug.runs.run import run_key
+from regaug.studies.config import StudyConfig
+
+CONFIG = StudyConfig(
+    problem="houses",
+    methods=("erm", "mixup"),
+    baselines=("mean",),
+    trials=3,
+    splits=2,
+    metric="rmse",
+    test_share=0.25,
+    hidden=(8, 8),
+)
+CHANGES = {
+    "problem": "flats",
+    "methods": ("erm",),
+    "baselines": (),
+    "trials": 4,
+    "splits": 3,
+    "metric": "mae",
+    "test_share": 0.5,
+    "independent": True,
+    "search": "tpe",
+    "seed": 1,
+    "epochs": 9,
+    "patience": 9,
+    "hidden": (),
+    "rows": 9,
+    "columns": 9,
+    "targets": 2,
+    "checksum": "a",
+    "reference": "mixup",
+}
+
+
+def test_a_configuration_comes_back_from_json():
+    for config in (CONFIG, *(replace(CONFIG, **{name: v}) for name, v in CHANGES.items())):
+        assert StudyConfig.from_dict(json.loads(json.dumps(config.to_dict()))) == config
+
+
+def test_every_part_of_it_makes_another_study():
+    assert CHANGES.keys() == {field.name for field in fields(StudyConfig)}
+    keys = {run_key(replace(CONFIG, **{name: value}).to_dict()) for name, value in CHANGES.items()}
+    assert len({run_key(CONFIG.to_dict()), *keys}) == len(CHANGES) + 1
+
+
+@pytest.mark.parametrize(
+    "values",
+    [{}, {"datasets": ["airfoil"]}, {**CONFIG.to_dict(), "more": 1}],
+    ids=["empty", "another", "more"],
+)
+def test_runs_of_something_else_are_told_from_a_study(values):
+    with pytest.raises(StoreError, match="runs of something else than a study: .* differ"):
+        StudyConfig.from_dict(values)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"trials": 0}, "`trials` must be at least 1, got 0"),
+        ({"splits": 0}, "`splits` must be at least 1"),
+        ({"seed": -1}, "`seed` must be"),
+        ({"metric": "rsme"}, "`metric` must be one of 'rmse'.*got 'rsme'"),
+        ({"search": "grid"}, "`search` must be one of 'random', 'tpe'"),
+        ({"test_share": -0.1}, "`test_share` must be"),
+    ],
+)
+def test_what_cannot_be_is_refused(change, message):
+    with pytest.raises(ArgumentError, match=message):
+        replace(CONFIG, **change)
