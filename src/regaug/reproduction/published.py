@@ -114,7 +114,7 @@ def table(number: int) -> Table:
     return Table(**{key: entry[key] for key in keys}, columns=tuple(entry["columns"]), rows=rows)
 
 
-def cells(**choice: Any) -> tuple[Cell, ...]:
+def cells(**choice: object) -> tuple[Cell, ...]:
     """Return the figures of the paper, empty cells left out.
 
     Args:

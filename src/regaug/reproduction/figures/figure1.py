@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -16,6 +16,9 @@ from regaug.reproduction.figures.base import SEEDS, Figure, Numbers, compact, sp
 from regaug.reproduction.figures.drawing import COLORS, make_canvas, save, style
 from regaug.samplers import BatchSampler, NearestBatchSampler, RandomBatchSampler
 from regaug.training.results import versions
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 POINTS, BATCH = 200, 20
 HALF = (0.5, 0.5)  # always this factor
@@ -61,7 +64,7 @@ def compute(seeds: int = SEEDS, max_minutes: float | None = None) -> Numbers:
 def draw(data: Numbers, stem: str | Path) -> list[Path]:
     """Draw the points, and the new samples of every method over them."""
     with style():
-        figure, axes = make_canvas(11, 4.7, 2, 3, sharex=True, sharey=True)
+        figure, axes = make_canvas(11, 4.7, 2, 3, share=True)
         axis, *others = axes.flat
         _draw_points(axis, data["points"], color="#3d5a98", size=12)
         _set_title(axis, "data", f"{len(data['points'])} points", "#3d5a98")
@@ -121,14 +124,15 @@ def _distance(points: Tensor) -> float:
     return torch.cdist(points, torch.stack([t, t.sin()], dim=1)).amin(1).mean().item()
 
 
-def _draw_points(axis: Any, points: list[list[float]], *, color: str, size: float) -> None:
+def _draw_points(axis: "Axes", points: list[list[float]], *, color: str, size: float) -> None:
     t = torch.linspace(0, 2 * math.pi, 200)
     axis.plot(t, t.sin(), color="0.8", linewidth=1, zorder=0)
-    axis.scatter(*zip(*points, strict=True), s=size, color=color)
+    x, y = zip(*points, strict=True)
+    axis.scatter(x, y, s=size, color=color)
     axis.set(aspect="equal", xlim=(-0.6, 6.9), ylim=(-1.5, 1.5), yticks=(-1, 0, 1))
 
 
-def _set_title(axis: Any, name: str, words: str, color: str) -> None:
+def _set_title(axis: "Axes", name: str, words: str, color: str) -> None:
     axis.set_title(f"{name}\n", color=color)
     axis.text(0.5, 1.03, words, ha="center", transform=axis.transAxes)
 

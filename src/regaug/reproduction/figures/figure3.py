@@ -1,7 +1,8 @@
 """Figure 3: nets on NO2 with scaled singular values, and the density of such data."""
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -24,6 +25,9 @@ from regaug.reproduction.figures.sweep import (
 )
 from regaug.reproduction.figures.trainings import SAME, foma_settings, train_no2
 from regaug.training.results import versions
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 MINUTES = 0.2  # of one seed, at full size
 TITLES = {"train": "training rows (200)", "test": "test rows (100)", "all": "all rows (500)"}
@@ -135,7 +139,7 @@ def _modes(density: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.flatnonzero((middle > density[:-2]) & (middle > density[2:])) + 1
 
 
-def _set_limits(axes: Any, errors: Numbers) -> None:
+def _set_limits(axes: Iterable["Axes"], errors: Numbers) -> None:
     """Give the panels of errors one scale, so that they can be compared."""
     curves = [c for nets in errors.values() for ways in nets.values() for c in ways.values()]
     pairs = [pair for c in curves for pair in zip(c["mean"], c["sd"], strict=True)]
@@ -144,7 +148,7 @@ def _set_limits(axes: Any, errors: Numbers) -> None:
         axis.set_ylim(0, top)
 
 
-def _draw_densities(axis: Any, density: Numbers) -> None:
+def _draw_densities(axis: "Axes", density: Numbers) -> None:
     for lam, color in DENSITY_COLORS.items():
         words = {0.0: "λ = 0, projected", 0.5: "λ = 0.5", 1.0: "λ = 1, the data"}[lam]
         axis.plot(density["grid"], density["values"][f"{lam:g}"], color=color, label=words)

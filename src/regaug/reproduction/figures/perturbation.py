@@ -10,7 +10,6 @@ Theorem 1 of the paper (Stewart, 1979): with :math:`P` the projection onto the c
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -29,7 +28,7 @@ from regaug.training.results import versions
 
 SIGMA, DRAWS = 0.1, 100
 FACTORS = {"foma": 0.5, "grown": 1.5}
-LOOK: dict[str, dict[str, Any]] = {
+LOOK = {
     "noise": {"color": COLORS["noise"], "marker": "^", "label": f"noise of {SIGMA}"},
     "foma": {"color": COLORS["foma"], "marker": "v", "label": "FOMA, λ = 0.5"},
     "grown": {"color": COLORS["cems"], "marker": "s", "label": "FOMA, λ = 1.5"},
