@@ -101,7 +101,8 @@ class AtLayer(Generic[Params]):
         module = self._modules[self.place]
         if module is None:
             x, new_y = self._augment(self.place, x, y)
-            return forward(x), _fill(copy, new_y, self.place)
+            new_y = _fill(copy, new_y, self.place)
+            return forward(x), new_y
         call = _Call(self, x, y, copy)
         handle = module.register_forward_hook(call)
         try:
