@@ -14,7 +14,7 @@ def reproduce(*arguments):
 
 
 def test_a_cell_is_measured_kept_and_not_done_twice(made_up, tmp_path):
-    options = ("--datasets", "airfoil", "--methods", "mixup", "--seeds", 1, "--max-minutes", 0.1)
+    options = ("--datasets", "airfoil", "--methods", "mixup", "--seeds", 1, "--max-minutes", 0.04)
     first = reproduce("table3", *options, "-j", 1, "--out", tmp_path, "--json")
     assert first.exit_code == 0, first.output
     found = json.loads(first.stdout)[0]
