@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from regaug.augment import cems as module
 from regaug.augment.cems import CEMS, CEMSParams
 from regaug.exceptions import ArgumentError, ArgumentTypeError, NotFittedError, PlaceError
 from regaug.functional.curvature import cems
@@ -165,7 +164,7 @@ def test_two_nn_data_is_estimated_by_fit_and_saved():
 @pytest.mark.parametrize("tree", [False, True])
 @pytest.mark.parametrize("offset", [0.0, 1e6])
 def test_stored_neighbors_are_the_nearest_rows(tree, offset, monkeypatch):
-    monkeypatch.setattr(module, "TREE_POINTS", 0 if tree else 10**9)
+    monkeypatch.setattr(CEMS, "tree_points", 0 if tree else 10**9)
     x, y = make_batch(300, 3, dtype=torch.float64)
     x = x + offset
     augment = CEMS(d=2, neighbors=7).fit(x, y)
@@ -181,11 +180,11 @@ def test_stored_neighbors_are_the_nearest_rows(tree, offset, monkeypatch):
     torch.testing.assert_close(new_y, by_hand[1][:, 0])
 
 
-def test_lookups_in_blocks_find_the_same_rows(monkeypatch):
+def test_lookups_in_blocks_find_the_same_rows():
     x, y = make_batch(50, 3)
     augment = CEMS(neighbors=5).fit(x, y)
     whole = augment._surroundings(x, y, STEP)[0]
-    monkeypatch.setattr(module, "_BLOCK", 50 * 7)
+    augment.block = 50 * 7
     assert torch.equal(augment._surroundings(x, y, STEP)[0], whole)
 
 
@@ -197,7 +196,7 @@ def test_stored_neighbors_must_be_fitted_first():
 
 @pytest.mark.parametrize("tree", [False, True])
 def test_a_fresh_instance_takes_the_stored_rows_from_a_state_dict(tree, monkeypatch):
-    monkeypatch.setattr(module, "TREE_POINTS", 0 if tree else 10**9)
+    monkeypatch.setattr(CEMS, "tree_points", 0 if tree else 10**9)
     x, y = make_batch(60)
     augment = CEMS(neighbors=9).fit(x, y)
     fresh = nn.ModuleDict({"cems": CEMS(neighbors=9).fit(x[:20] + 5, y[:20])})
@@ -209,7 +208,7 @@ def test_a_fresh_instance_takes_the_stored_rows_from_a_state_dict(tree, monkeypa
 
 @pytest.mark.parametrize("tree", [False, True])
 def test_fitting_again_replaces_the_stored_rows(tree, monkeypatch):
-    monkeypatch.setattr(module, "TREE_POINTS", 0 if tree else 10**9)
+    monkeypatch.setattr(CEMS, "tree_points", 0 if tree else 10**9)
     x, y = make_batch(60)
     augment = CEMS(neighbors=9).fit(x + 3, y)
     augment(x, y)
@@ -220,7 +219,7 @@ def test_fitting_again_replaces_the_stored_rows(tree, monkeypatch):
 
 
 def test_copies_and_pickles_have_the_stored_rows_too(monkeypatch):
-    monkeypatch.setattr(module, "TREE_POINTS", 0)
+    monkeypatch.setattr(CEMS, "tree_points", 0)
     x, y = make_batch(60)
     augment = CEMS(neighbors=9).fit(x, y)
     augment(x, y)
@@ -344,7 +343,7 @@ def test_planes_that_are_known_give_what_each_batch_would_find(columns, monkeypa
     known = augment.transform(x[:16], y[:16], params)
     assert augment._planes is not None
     others = augment.transform(x[:16] + 0.25, y[:16], params)  # rows that are not stored
-    monkeypatch.setattr(module, "_MOST_KNOWN", 0)
+    monkeypatch.setattr(CEMS, "most_known", 0)
     plain = CEMS(0.2, d=2, neighbors=9).fit(x, y)
     for found, shift in ((known, 0.0), (others, 0.25)):
         expected = plain.transform(x[:16] + shift, y[:16], params)

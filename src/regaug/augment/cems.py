@@ -21,10 +21,6 @@ if TYPE_CHECKING:
 
 # The neighbors of every row and their tangent planes, as far as they are needed and known.
 _Surroundings = tuple[Tensor | None, Tensor | None]
-# Distances to stored rows held in memory at a time (32 MB).
-_BLOCK = 2**22
-# Numbers in the tangent planes of all stored rows, at most (64 MB); beyond, a batch finds its own.
-_MOST_KNOWN = 2**23
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +72,13 @@ class CEMS(Augmentation[CEMSParams]):
     """
 
     neutral = CEMSParams(eta=None)
+    #: Distances to stored rows held in memory at a time (32 MB).
+    block = 2**22
+    #: Numbers in the tangent planes of all stored rows, at most (64 MB); beyond, a batch finds its
+    #: own.
+    most_known = 2**23
+    #: From how many stored rows on a tree finds the neighbors.
+    tree_points = TREE_POINTS
 
     def __init__(
         self,
@@ -251,7 +254,7 @@ class CEMS(Augmentation[CEMSParams]):
         """Return what is known of all stored rows, found once; None if it would be too much."""
         stored = self._stored
         # With the dimension of each batch the planes would change from batch to batch.
-        if self.d == "two_nn" or len(stored) * d * stored.shape[1] > _MOST_KNOWN:
+        if self.d == "two_nn" or len(stored) * d * stored.shape[1] > self.most_known:
             return None
         planes = None if self._planes is None else self._planes.of(stored)
         if planes is None or planes.d != d:
@@ -266,7 +269,7 @@ class CEMS(Augmentation[CEMSParams]):
         stored = self._stored
         n, columns = stored.shape
         count = min(int(self.neighbors), n)
-        if columns <= TREE_COLUMNS and n > TREE_POINTS:
+        if columns <= TREE_COLUMNS and n > self.tree_points:
             found = self._make_tree().query(rows.cpu().numpy(), k=count)[1]
             return torch.from_numpy(found).to(rows.device)
         center = rows.mean(dim=0)  # products of numbers far from the origin would lose digits
@@ -274,7 +277,7 @@ class CEMS(Augmentation[CEMSParams]):
         return torch.cat(
             [
                 torch.cdist(block, stored).topk(count, largest=False).indices
-                for block in torch.split(rows - center, max(_BLOCK // n, 1))
+                for block in torch.split(rows - center, max(self.block // n, 1))
             ]
         )
 
