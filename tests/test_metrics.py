@@ -15,7 +15,7 @@ from sklearn.metrics import (
 )
 
 from regaug.exceptions import ArgumentError, ArgumentTypeError, NonFiniteError, UnknownNameError
-from regaug.metrics import METRICS, Scores, evaluate, is_better, mape, pearson, r2, rmse
+from regaug.metrics import METRICS, Score, Scores, evaluate, is_better, mape, pearson, r2, rmse
 
 NAN, INF = math.nan, math.inf
 
@@ -292,3 +292,64 @@ def test_evaluate_refuses_shapes_that_differ():
         evaluate(torch.zeros(3), torch.zeros(3), np.array(["a", "b"]))
     with pytest.raises(ArgumentTypeError, match="`prediction`"):
         evaluate(np.zeros((3, 1)), torch.zeros(3, 1))
+
+
+# A value that knows its metric
+
+AGREEMENT = ("r2", "pearson")
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_every_metric_knows_its_direction_its_unit_and_a_title(name):
+    metric = METRICS[name]
+    is_agreement = name in AGREEMENT
+    assert metric.higher_is_better == is_agreement
+    assert metric.unit == ("points" if is_agreement else "percent")
+    assert metric.sign == (-1.0 if is_agreement else 1.0)
+    assert metric.title == {"r2": "R2", "pearson": "Pearson's R"}.get(name, name.upper())
+
+
+@given(st.sampled_from(sorted(METRICS)), st.floats(-9, 9), st.floats(-9, 9))
+def test_the_error_of_any_metric_is_lower_for_the_better_value(name, a, b):
+    metric = METRICS[name]
+    assert (metric.error(a) < metric.error(b)) == is_better(name, a, b)
+    assert Score(name, a).is_better_than(Score(name, b)) == is_better(name, a, b)
+    assert metric.error(a) < metric.error(None) == metric.error(NAN) == metric.error(-INF) == INF
+
+
+@pytest.mark.parametrize("name", AGREEMENT)
+def test_agreement_is_better_when_it_is_higher_and_told_in_points(name):
+    low, high = Score(name, 0.074), Score(name, 0.461)
+    assert high.is_better_than(low)
+    assert not low.is_better_than(high)
+    assert high.against(low) == "better by 0.387"
+    assert low.against(high) == "worse by 0.387"
+    assert Score(name, -0.2).against(Score(name, 0.1)) == "worse by 0.3"
+    assert "%" not in high.against(low) + str(high)
+
+
+def test_errors_are_better_when_they_are_lower_and_told_in_per_cent():
+    low, high = Score("mae", 1.5), Score("mae", 2.0)
+    assert low.is_better_than(high)
+    assert low.against(high) == "25 % better"
+    assert high.against(low) == "33.3 % worse"
+    assert str(low) == "MAE 1.5"
+    assert str(Score("pearson", 0.123456)) == "Pearson's R 0.1235"
+
+
+@pytest.mark.parametrize("value", [NAN, INF])
+def test_a_value_that_is_none_is_never_better(value):
+    for name in METRICS:
+        assert not Score(name, value).is_better_than(Score(name, 0.5))
+        assert Score(name, 0.5).is_better_than(Score(name, value))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("n", None), ("rmse", None), ("rmse", "low"), ("r2", [0.5]), ("n_zero", {}), ("mae", None)],
+)
+def test_scores_of_another_type_are_refused(name, value):
+    values = evaluate(*make(9, 1)).to_dict()
+    assert Scores.from_dict(values | {"mape": None, "r2": None, "pearson": None}).r2 is None
+    with pytest.raises(ArgumentTypeError, match=f"`{name}` must be a number, got"):
+        Scores.from_dict(values | {name: value})

@@ -133,7 +133,8 @@ class Problem:
             if isinstance(split, StandardizedSplit) and not self.is_scaled:
                 raise ArgumentError(
                     "`splits` must be in the target's own units, got standardized ones. A study "
-                    "scales them itself: give data.split(seed)."
+                    "scales them itself: give data.split(seed). Those of a series are scaled; say "
+                    "is_scaled=True to train on them as they are."
                 )
 
     @classmethod
@@ -247,9 +248,9 @@ class Problem:
 
 def make_lstnet(split: Split, seed: int) -> nn.Module:
     """Make the net for a series, wide for one of many columns."""
-    columns = split.train.x.shape[2]
+    window, columns = split.train.x.shape[1:]
     hidden = 50 if columns < 100 else 100
-    return LSTNet(columns, hidden_cnn=hidden, hidden_rnn=hidden, seed=seed)
+    return LSTNet(columns, window=window, hidden_cnn=hidden, hidden_rnn=hidden, seed=seed)
 
 
 def make_image_net(split: Split, seed: int) -> nn.Module:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regaug._files import decode, dump, plain
+from regaug.data import standardize
 from regaug.data.base import Part, Split
 from regaug.metrics import Scores, evaluate
 from regaug.runs.record import RunRecord, Sample
@@ -161,6 +162,15 @@ def test_the_curves_and_a_sample_are_kept_if_they_are_asked_for():
     assert whole.scores == short.scores == result.scores
     assert whole.seconds == 0.123
     assert whole.chosen == {}
+
+
+def test_a_sample_of_rows_that_have_a_scale_is_in_the_targets_own_units():
+    split = make_split()
+    result, scaled = make_result(split), standardize(split)
+    sample = RunRecord.of(RUN, result, scaled, details=True).sample
+    expected = RunRecord.of(RUN, result, split, details=True).sample
+    np.testing.assert_allclose(sample.true, expected.true, atol=1e-5)
+    assert sample.predicted == expected.predicted
 
 
 def test_a_baseline_keeps_what_it_has_chosen():

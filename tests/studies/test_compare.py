@@ -7,37 +7,43 @@ import subprocess
 import sys
 import time
 import traceback
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
+from torch import nn
 
-from regaug.data import read_table, standardize
+from regaug.data import load, read_table
 from regaug.data.arrays import ArrayData
 from regaug.data.base import Info
 from regaug.data.datasets.series import SeriesData
 from regaug.data.datasets.synthetic import make_manifold
 from regaug.data.splits import random_split
+from regaug.ensemble import Ensemble
 from regaug.exceptions import ArgumentError, ArgumentTypeError, StoreError, UnknownNameError
-from regaug.metrics import Scores
+from regaug.problems import Problem
+from regaug.runs import tasks
 from regaug.runs.store import Store
-from regaug.runs.worker import make_tasks
-from regaug.studies import compare as module
-from regaug.studies import running
-from regaug.studies.compare import compare, estimate_seconds, make_plan
+from regaug.runs.tasks import make_tasks
+from regaug.runs.worker import Worker
+from regaug.studies import plan as module
+from regaug.studies.compare import Progress, compare
+from regaug.studies.facts import read_facts
+from regaug.studies.plan import make_plan
 from regaug.studies.study import Study
 
 # With seed 0, trials have batches of 32, 16, 16 and 64: no method is done in one piece.
 METHODS = ("erm", "c-mixup", "foma-rho")
-SIZE = {"methods": METHODS, "trials": 4, "splits": 3}
+SIZE = {"methods": METHODS, "trials": 4}
 RUNS = 3 * 4 * 3 + 2 * 3
 
 
 def make_small(patch):
-    """Make studies small: the length of a training and the nets are no arguments of theirs."""
-    for name, value in (("EPOCHS", 6), ("PATIENCE", 3), ("HIDDEN", (8,))):
+    """Make studies small: the length of a training and the baselines are no arguments of theirs."""
+    for name, value in (("EPOCHS", 6), ("PATIENCE", 3)):
         patch.setattr(module, name, value)
     patch.setattr(module, "baseline_names", lambda split: ("mean", "ridge"))
 
@@ -51,18 +57,32 @@ def make_data(n=60, seed=0):
     return make_manifold("paraboloid", n=n, noise=0.3, seed=seed)
 
 
+def make_problem(seed=0, *, data=None, metric="rmse", splits=3):
+    """The problem of a table, with a small net."""
+    data = data or make_data()
+    problem = Problem.from_table(data, splits=splits, metric=metric, seed=seed)
+    return replace(problem, hidden=(8,))
+
+
+def tasks_of(trials=4):
+    problem = make_problem()
+    return make_tasks(
+        make_plan(problem, methods=METHODS, trials=trials).runs, {problem.name: problem}
+    )
+
+
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     """A study that nothing has disturbed."""
     with pytest.MonkeyPatch.context() as patch:
         make_small(patch)
-        return compare(make_data(), out=tmp_path_factory.mktemp("whole") / "runs", **SIZE)
+        return compare(make_problem(), out=tmp_path_factory.mktemp("whole") / "runs", **SIZE)
 
 
 def check_same(study, other):
     assert study.comparison == other.comparison
     assert study.verdict == other.verdict
-    assert study.settings == other.settings
+    assert study.best == other.best
     assert study.trials == other.trials
 
 
@@ -75,23 +95,23 @@ def count_lines(folder):
 
 def test_the_same_seed_gives_the_same_table_bit_for_bit(whole):
     torch.rand(7)  # whatever else a process does with the global generator
-    check_same(compare(make_data(), **SIZE), whole)
+    check_same(compare(make_problem(), **SIZE), whole)
 
 
 @pytest.mark.serial
 def test_two_processes_give_the_table_of_one(whole):
-    check_same(compare(make_data(), jobs=2, **SIZE), whole)
+    check_same(compare(make_problem(), jobs=2, **SIZE), whole)
 
 
 def test_another_seed_gives_another_table(whole):
-    other = compare(make_data(), seed=1, **SIZE)
+    other = compare(make_problem(seed=1), seed=1, **SIZE)
     for row in other.comparison.rows:
         assert row.errors != whole.comparison.row(row.name).errors
 
 
 def test_global_state_is_left_alone():
     before = torch.get_rng_state(), torch.get_num_threads(), signal.getsignal(signal.SIGINT)
-    compare(make_data(), trials=1, splits=1, methods=["erm"])
+    compare(make_problem(), trials=1, methods=["erm"])
     assert torch.equal(torch.get_rng_state(), before[0])
     assert (torch.get_num_threads(), signal.getsignal(signal.SIGINT)) == before[1:]
 
@@ -102,45 +122,26 @@ def test_a_study_has_what_was_asked_for(whole):
     assert all(len(own) == 3 for own in whole.chosen.values())
     assert all(row.n_failed == 0 for row in whole.comparison.rows)
     for method in METHODS:
-        assert [run.run["split"] for run in whole.chosen[method]] == [0, 1, 2]
-        assert {run.run["method"] for run in whole.chosen[method]} == {method}
+        assert [own.run.split for own in whole.chosen[method]] == [0, 1, 2]
+        assert {own.run.method for own in whole.chosen[method]} == {method}
 
 
-# Plans
+def test_a_table_and_its_problem_are_the_same_study():
+    data = make_data()
+    problem = Problem.from_table(data, splits=2, metric="mae", seed=4)
+    options = {"methods": ["mixup"], "trials": 1, "seed": 4}
+    study = compare(problem, **options)
+    check_same(compare(data, splits=2, metric="mae", **options), study)
+    assert study.config.metric == "mae"
 
 
-def test_the_defaults_are_those_of_the_documentation():
-    plan = make_plan(make_data())
-    asked = plan.configuration
-    assert (len(asked["methods"]), asked["trials"], asked["splits"]) == (9, 20, 10)
-    assert sum(run.trial is not None for run in plan.runs) == 1800
-    quick = make_plan(make_data(), quick=True).configuration
-    assert (len(quick["methods"]), quick["trials"], quick["splits"]) == (5, 8, 5)
-    assert make_plan(make_data(), quick=True, trials=2).configuration["trials"] == 2
+def test_without_a_folder_nothing_is_kept(whole):
+    study = compare(make_problem(), trials=1, methods=["erm"])
+    assert study.folder is None
+    assert whole.folder is not None
 
 
-@pytest.mark.parametrize("methods", [["mixup"], ["mixup", "erm"], ["mixup", "mixup"]])
-def test_plain_training_is_always_there_and_no_method_twice(methods):
-    assert set(make_plan(make_data(), methods=methods).configuration["methods"]) == {"erm", "mixup"}
-    runs = make_plan(make_data(), methods=methods, trials=1, splits=1).runs
-    assert sorted(run.name for run in runs) == ["erm", "mean", "mixup", "ridge"]
-
-
-def test_a_plan_is_the_same_for_everybody():
-    plan, other = make_plan(make_data(), **SIZE), make_plan(make_data(), **SIZE)
-    assert plan.configuration == other.configuration
-    assert make_tasks(plan.runs) == make_tasks(other.runs)
-    assert json.loads(json.dumps(plan.configuration)) == plan.configuration
-
-
-def test_every_split_has_other_test_rows():
-    plan = make_plan(make_data(), splits=5)
-    assert len({split.test.rows.tobytes() for split in plan.splits}) == 5
-
-
-def test_a_longer_study_is_estimated_to_take_longer():
-    plan = make_plan(make_data(), **SIZE)
-    assert 0 < estimate_seconds(plan, plan.runs[:5]) < estimate_seconds(plan, plan.runs)
+# What cannot be done
 
 
 @pytest.mark.parametrize(
@@ -161,10 +162,33 @@ def test_what_cannot_be_done_is_said_before_anything_is_done(tmp_path, options, 
     assert not (tmp_path / "runs").exists()
 
 
-@pytest.mark.parametrize("data", ["houses.csv", [], [1], 7, make_data().split()])
+@pytest.mark.parametrize("data", ["houses.csv", pd.DataFrame({"a": [1.0]}), 7, make_data().split()])
 def test_what_is_no_data_is_refused(data):
-    with pytest.raises(ArgumentTypeError, match="`data` must be a table .* or a list of splits"):
+    with pytest.raises(
+        ArgumentTypeError, match="`data` must be a table .* a list of splits, .*with"
+    ):
         compare(data)
+
+
+def test_a_problem_has_its_own_metric():
+    with pytest.raises(
+        ArgumentError, match="`metric` must be that of the problem, 'mae', got 'r2'"
+    ):
+        compare(make_problem(metric="mae"), metric="r2")
+
+
+@pytest.mark.parametrize("data", [[], [1], ()])
+def test_what_is_no_list_of_splits_is_refused(data):
+    with pytest.raises(ArgumentTypeError, match="`splits` must be a list of splits"):
+        compare(data)
+
+
+@pytest.mark.parametrize("data", [make_data(), [make_data().split()], make_problem()], ids=str)
+def test_a_target_is_refused_where_the_data_know_theirs(data):
+    with pytest.raises(
+        ArgumentError, match="`target` must be None for data that knows its targets"
+    ):
+        compare(data, target="y")
 
 
 def test_data_that_is_no_table_is_refused():
@@ -172,13 +196,8 @@ def test_data_that_is_no_table_is_refused():
     series = SeriesData(np.random.default_rng(0).random((90, 2)), info=info, window=6, horizon=1)
     with pytest.raises(ArgumentError, match="`data` must be a table, got waves, a series data set"):
         compare(series)
-    with pytest.raises(ArgumentError, match=r"`data` must .*(in memory|own units)"):
+    with pytest.raises(ArgumentError, match=r"`splits` must have their inputs in memory"):
         compare([series.split()])
-
-
-def test_standardized_splits_are_refused_because_their_units_are_lost():
-    with pytest.raises(ArgumentError, match="own units, got standardized ones"):
-        compare([standardize(make_data().split())])
 
 
 # Data of all kinds
@@ -207,17 +226,41 @@ def test_independent_splits_have_narrower_intervals_of_the_same_means():
         assert row.high - row.low < overlapping.high - overlapping.low
 
 
-def test_the_test_share_counts_validation_rows_as_training_rows():
-    assert make_plan(make_data(100)).configuration["test_share"] == pytest.approx(20 / 80)
+def make_net(split):
+    return nn.Sequential(nn.Linear(split.train.x.shape[1], 6), nn.Tanh(), nn.Linear(6, 1))
 
 
-def test_a_large_table_is_thinned_and_says_so(monkeypatch):
-    monkeypatch.setattr(module, "MOST_ROWS", 50)
-    plan = make_plan(make_data(200), splits=2)
-    assert plan.notes == ["The study looks at 50 of the 200 rows."]
-    assert [len(p) for p in (plan.splits[0].train, plan.splits[0].test)] == [30, 10]
-    assert plan.configuration["data"]["rows"] == 50
-    assert make_plan(make_data(50), splits=2).notes == []
+@pytest.fixture(scope="module")
+def own(tmp_path_factory):
+    """A study of somebody's own network on two splits of their own."""
+    with pytest.MonkeyPatch.context() as patch:
+        make_small(patch)
+        splits = [make_data(seed=seed).split() for seed in range(2)]
+        problem = Problem(splits, model=make_net, metric="mae", name="mine")
+        return compare(problem, methods=["mixup"], trials=1, out=tmp_path_factory.mktemp("own"))
+
+
+def test_a_network_of_ones_own_goes_through_the_same_study(own):
+    assert own.config.problem == "mine"
+    assert own.config.hidden == ()
+    assert own.comparison.metric == "mae"
+    assert {row.name for row in own.comparison.rows} == {"erm", "mixup", "mean", "ridge"}
+    assert all(row.n_failed == 0 for row in own.comparison.rows)
+    record = own.chosen["mixup"][0]
+    assert record.epochs == len(record.curves["validation"]) == 6
+    check_same(Study.open(own.folder), own)
+
+
+def test_the_folder_of_ones_own_network_has_a_report_that_speaks_of_it_and_no_model(own):
+    names = {path.name for path in own.folder.iterdir() if not path.name.startswith("runs-")}
+    assert names == {"study.json", "report.html"}
+    page = (own.folder / "report.html").read_text(encoding="utf-8")
+    assert "fully connected" not in page
+    assert "MLP(" not in page
+    assert "problem.make_net(split, seed=0)" in page
+    assert "regaug fit" not in page
+    with pytest.raises(ArgumentError, match="knows no table"):
+        own.model()
 
 
 def make_skewed(n=100):
@@ -228,28 +271,15 @@ def make_skewed(n=100):
     return ArrayData(x, y, info=info, rule=lambda seed: random_split(n, seed=seed))
 
 
-def test_half_the_settings_fit_the_logarithm_of_a_skewed_positive_target(monkeypatch):
+def test_the_logarithm_wins_where_the_target_is_linear_in_it(monkeypatch):
     monkeypatch.setattr(module, "EPOCHS", 60)
     monkeypatch.setattr(module, "PATIENCE", 60)
-    plan = make_plan(make_skewed(), trials=4, splits=2, methods=["erm"])
-    assert plan.notes == ["The target is positive and skewed: half the settings fit its logarithm."]
-    logs = [run.trial.log for run in plan.runs if run.trial is not None and run.split == 0]
-    assert logs == [False, True, False, True]
     study = compare(make_skewed(), trials=4, splits=2, methods=["erm"])
     # exp(3 + 1.5 x) is linear in x on the log scale: that must win, and be scored in own units.
-    assert all(run.run["log"] for run in study.chosen["erm"])
-    assert study.settings["erm"]["log"]
+    assert all(own.run.log for own in study.chosen["erm"])
+    assert study.best["erm"].log
     plain, mean = (study.comparison.row(name).mean for name in ("erm", "mean"))
     assert 0.01 < plain < mean / 2
-
-
-@pytest.mark.parametrize("change", [lambda y: -y, lambda y: y - y.min(), np.log])
-def test_no_other_target_is_fitted_by_its_logarithm(change):
-    data = make_skewed()
-    data.y = change(data.y)
-    plan = make_plan(data, trials=2, splits=2)
-    assert plan.notes == []
-    assert not any(run.trial.log for run in plan.runs if run.trial is not None)
 
 
 def make_frame(n=90):
@@ -267,21 +297,41 @@ def make_frame(n=90):
     )
 
 
-def test_groups_are_held_out_whole_and_have_scores_of_their_own(tmp_path):
+def test_a_path_and_a_frame_with_a_target_are_the_table_they_hold(tmp_path):
+    frame = make_frame().drop(columns=["city", "day"])
+    frame.to_csv(tmp_path / "houses.csv", index=False)
+    options = {"methods": ["mixup"], "trials": 1, "splits": 2}
+    expected = compare(read_table(frame, target="price"), **options)
+    for source in (frame, tmp_path / "houses.csv", str(tmp_path / "houses.csv")):
+        study = compare(source, target="price", **options)
+        assert study.comparison == expected.comparison
+        assert study.config.columns == 3
+    both = compare(frame, target=["price", "rent"], **options)
+    assert (both.config.columns, both.config.targets) == (2, 2)
+
+
+def test_groups_are_held_out_whole_and_have_scores_of_their_own():
     data = read_table(make_frame(), target="price", group="city", drop=["rent", "day"])
-    study = compare(data, methods=["mixup"], trials=1, splits=2, out=tmp_path)
-    for split, run in zip(make_plan(data, splits=2).splits, study.chosen["mixup"], strict=True):
-        scores = Scores.from_dict(run.result["scores"]["test"])
+    problem = make_problem(data=data, splits=2)
+    study = compare(problem, methods=["mixup"], trials=1)
+    for split, own in zip(problem.splits, study.chosen["mixup"], strict=True):
+        scores = own.scores["test"]
         assert scores.groups.keys() == set(split.test.groups)
         assert not set(split.test.groups) & {*split.train.groups, *split.validation.groups}
         assert scores.worst("rmse")[1] > scores.rmse
 
 
+def test_the_rule_of_a_split_can_be_chosen():
+    data = read_table(make_frame(), target="price", group="city", drop=["rent", "day"])
+    study = compare(data, split="random", methods=["erm"], trials=1, splits=2)
+    groups = study.chosen["erm"][0].scores["test"].groups
+    assert len(groups) > 3  # of nine cities, of which two or three would be held out whole
+    with pytest.raises(ArgumentError, match="`split` must be None for data that knows how"):
+        compare(make_data(), split="random")
+
+
 def test_data_split_by_time_has_one_split_and_says_so():
     data = read_table(make_frame(), target="price", time="day", drop=["rent", "city"])
-    assert make_plan(data).notes == [
-        "This data has one split only, so nothing can be said of certainty."
-    ]
     study = compare(data, methods=["mixup"], trials=2)
     assert study.comparison.n_splits == 1
     assert study.verdict.recommended == "erm"
@@ -291,18 +341,93 @@ def test_data_split_by_time_has_one_split_and_says_so():
 def test_several_targets_are_compared_together():
     data = read_table(make_frame(), target=["price", "rent"], drop=["city", "day"])
     study = compare(data, methods=["foma"], trials=1, splits=2)
-    assert study.configuration["data"]["targets"] == 2
-    sample = study.chosen["foma"][0].result["sample"]
-    assert {len(row) for row in (*sample["true"], *sample["predicted"])} == {2}
+    assert study.config.targets == 2
+    sample = study.chosen["foma"][0].sample
+    assert {len(row) for row in (*sample.true, *sample.predicted)} == {2}
 
 
 def test_the_metric_chooses_and_is_compared():
-    study = compare(make_data(), metric="r2", methods=["mixup"], trials=3, splits=2)
+    study = compare(make_problem(metric="r2", splits=2), methods=["mixup"], trials=3)
     assert study.comparison.metric == "r2"
-    for run in study.chosen["mixup"]:
-        history = run.result["history"]["validation"]
-        best = run.result["scores"]["validation"]["r2"]
-        assert max(history) == history[run.result["best_epoch"] - 1] == pytest.approx(best, 1e-4)
+    for own in study.chosen["mixup"]:
+        curve, best = own.curves["validation"], own.score("validation", "r2")
+        assert max(curve) == curve[own.best_epoch - 1] == pytest.approx(best, 1e-4)
+
+
+# What is left in the folder
+
+
+def test_a_folder_keeps_runs_facts_report_and_model(tmp_path):
+    data = make_data()
+    study = compare(data, methods=["mixup"], trials=1, splits=2, out=tmp_path)
+    names = {path.name for path in tmp_path.iterdir() if not path.name.startswith("runs-")}
+    assert names == {"study.json", "about.json", "report.html", "model"}
+    assert study.folder == tmp_path
+    assert read_facts(tmp_path) == study.facts
+    model = study.model()
+    assert isinstance(model, Ensemble)
+    assert model.method == study.verdict.recommended
+    again = replace(study, folder=None).model()
+    assert torch.equal(model.predict([[0.1, 0.2]]).mean, again.predict([[0.1, 0.2]]).mean)
+    assert Study.open(tmp_path).model().method == model.method
+
+
+def test_the_facts_of_a_named_data_set_and_of_a_table_say_how_they_were_named(tmp_path):
+    study = compare(load("diabetes"), methods=["erm"], trials=1, splits=1)
+    assert study.facts.given == {"source": "diabetes"}
+    make_frame().to_csv(tmp_path / "houses.csv", index=False)
+    table = read_table(tmp_path / "houses.csv", target="price", group="city", drop=["day"])
+    given = compare(table, methods=["erm"], trials=1, splits=1).facts.given
+    assert given == {
+        "source": str(tmp_path / "houses.csv"),
+        "target": ["price"],
+        "group": "city",
+        "drop": ["day"],
+    }
+
+
+# Progress
+
+
+def test_a_function_is_told_how_far_it_has_come(tmp_path):
+    seen = []
+    compare(make_problem(), out=tmp_path, progress=seen.append, **SIZE)
+    assert all(isinstance(event, Progress) for event in seen)
+    first, *others = seen
+    assert (first.records, first.done) == ((), {})
+    assert first.seconds_left > 0
+    assert first.notes == ["synthetic-paraboloid"]
+    assert len(first.plan.runs) == RUNS
+    assert [len(event.records) for event in others] == [len(task) for task in tasks_of()]
+    done = [sum(event.done.values()) for event in others]
+    assert done == list(np.cumsum([len(task) for task in tasks_of()]))
+    assert others[-1].done == {"erm": 12, "c-mixup": 12, "foma-rho": 12, "mean": 3, "ridge": 3}
+    assert others[-1].seconds_left == 0
+    again = []
+    compare(make_problem(), out=tmp_path, progress=again.append, **SIZE)
+    assert [sum(event.done.values()) for event in again] == [RUNS]
+
+
+def test_damage_is_told_at_the_beginning(tmp_path):
+    compare(make_problem(), out=tmp_path, methods=["erm"], trials=1)
+    (file,) = tmp_path.glob("runs-*.jsonl")
+    file.write_bytes(file.read_bytes()[:-9])
+    seen = []
+    compare(make_problem(), out=tmp_path, methods=["erm"], trials=1, progress=seen.append)
+    assert f"Note: {file.name}, line 9 is cut; its run is done again" in seen[0].notes
+
+
+def test_a_bar_counts_every_run_once(tmp_path, capsys):
+    compare(make_problem(), out=tmp_path, methods=["erm"], trials=1, progress=True)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.split() == ["run", "9/9", "erm"]
+    (file,) = tmp_path.glob("runs-*.jsonl")
+    file.write_bytes(file.read_bytes()[:-9])  # one run of a task is missing: all three are done
+    compare(make_problem(), out=tmp_path, methods=["erm"], trials=1, progress=True)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.split() == ["run", "9/9", "erm"]
+    compare(make_problem(), methods=["erm"], trials=1, progress=False)
+    assert capsys.readouterr().err == ""
 
 
 # The store
@@ -313,48 +438,48 @@ class StoppedError(Exception):
 
 
 def interrupt_after(count):
-    """Return something to watch a study with, which ends it after so many pieces of work."""
-    left = iter(range(1, count + 1))
+    """Return an observer that ends a study after so many pieces of work."""
+    seen = []
 
-    def watch(outcome):
-        if next(left, None) in (None, count):
+    def observe(progress):
+        seen.extend([progress] if progress.records else [])
+        if len(seen) == count:
             raise StoppedError
 
-    return watch
+    return observe
 
 
 @pytest.fixture
 def counted(monkeypatch):
     """The tasks that are done, as they are."""
     done = []
-    real = module.Worker.do
-    monkeypatch.setattr(module.Worker, "do", lambda self, t: done.append(t) or real(self, t))
+    real = Worker.do
+    monkeypatch.setattr(Worker, "do", lambda self, t: done.append(t) or real(self, t))
     return done
 
 
 def test_a_continued_study_does_only_what_is_missing(tmp_path, whole, counted):
-    tasks = make_tasks(make_plan(make_data(), **SIZE).runs)
     for count in (3, 2):
         with pytest.raises(StoppedError):
-            compare(make_data(), out=tmp_path, watch=interrupt_after(count), **SIZE)
-    assert counted == tasks[:5]
-    check_same(compare(make_data(), out=tmp_path, **SIZE), whole)
-    assert counted == tasks
-    check_same(compare(make_data(), out=tmp_path, **SIZE), whole)
+            compare(make_problem(), out=tmp_path, progress=interrupt_after(count), **SIZE)
+    assert counted == tasks_of()[:5]
+    check_same(compare(make_problem(), out=tmp_path, **SIZE), whole)
+    assert counted == tasks_of()
+    check_same(compare(make_problem(), out=tmp_path, **SIZE), whole)
     check_same(Study.open(tmp_path), whole)
-    assert len(counted) == len(tasks)  # a finished study is only read
+    assert len(counted) == len(tasks_of())  # a finished study is only read
     assert count_lines(tmp_path) == RUNS
 
 
 def test_a_cut_last_line_is_reported_and_its_piece_of_work_done_again(tmp_path, whole, counted):
-    compare(make_data(), out=tmp_path, **SIZE)
+    compare(make_problem(), out=tmp_path, **SIZE)
     (file,) = tmp_path.glob("runs-*.jsonl")
     file.write_bytes(file.read_bytes()[:-40])
     store = Store.open(tmp_path)
     assert len(store.done()) == RUNS - 1
     assert store.damaged == [f"{file.name}, line {RUNS} is cut; its run is done again"]
     counted.clear()
-    check_same(compare(make_data(), out=tmp_path, **SIZE), whole)
+    check_same(compare(make_problem(), out=tmp_path, **SIZE), whole)
     assert len(counted) == 1
     assert count_lines(tmp_path) == RUNS  # the others of that piece are not written twice
 
@@ -364,17 +489,20 @@ def test_a_cut_last_line_is_reported_and_its_piece_of_work_done_again(tmp_path, 
     [
         ({"seed": 1}, "seed was 0 and is 1"),
         ({"trials": 5}, "trials was 4 and is 5"),
-        ({"metric": "mae"}, 'metric was "rmse" and is "mae"'),
+        ({"data": make_problem(metric="mae")}, 'metric was "rmse" and is "mae"'),
         ({"methods": ["erm", "c-mixup"]}, 'methods.2 was "foma-rho" and is not set'),
         ({"independent": True}, "independent was false and is true"),
-        ({"data": make_data(seed=3)}, "data.checksum was"),
+        ({"search": "tpe"}, 'search was "random" and is "tpe"'),
+        ({"data": make_problem(data=make_data(seed=3))}, "checksum was"),
+        ({"data": replace(make_problem(), hidden=(9,))}, "hidden.0 was 8 and is 9"),
     ],
+    ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_another_study_is_not_mixed_with_the_one_of_a_folder(tmp_path, counted, change, message):
     with pytest.raises(StoppedError):
-        compare(make_data(), out=tmp_path, watch=interrupt_after(1), **SIZE)
+        compare(make_problem(), out=tmp_path, progress=interrupt_after(1), **SIZE)
     counted.clear()
-    options = {"data": make_data(), **SIZE, **change}
+    options = {"data": make_problem(), **SIZE, **change}
     with pytest.raises(StoreError, match=f"another study: .*{message}"):
         compare(options.pop("data"), out=tmp_path, **options)
     assert counted == []
@@ -384,48 +512,48 @@ def test_another_study_is_not_mixed_with_the_one_of_a_folder(tmp_path, counted, 
 
 
 def press(times, after):
-    """Return something to watch a study with, which presses Ctrl-C after so many pieces of work."""
+    """Return an observer that presses Ctrl-C after so many pieces of work."""
     seen = []
 
-    def watch(outcome):
-        seen.append(outcome)
-        if len(seen) == after:
+    def observe(progress):
+        seen.extend([progress.records] if progress.records else [])
+        if len(seen) == after and progress.records:
             for _ in range(times):
                 os.kill(os.getpid(), signal.SIGINT)
                 time.sleep(0.01)
 
-    watch.seen = seen
-    return watch
+    observe.seen = seen
+    return observe
 
 
 def first_whole_trial():
     """How many pieces of work it takes until all methods have a trial."""
-    tasks = make_tasks(make_plan(make_data(), **SIZE).runs)
-    first = {run.key for run in make_plan(make_data(), **SIZE | {"trials": 1}).runs}
-    for count in range(len(tasks) + 1):
-        first -= {run.key for task in tasks[:count] for run in task}
+    first = {run.key for task in tasks_of(trials=1) for run in task}
+    for count in range(len(tasks_of()) + 1):
+        first -= {run.key for task in tasks_of()[:count] for run in task}
         if not first:
             return count
     raise AssertionError("the first trial is not among the tasks")
 
 
 def test_ctrl_c_once_reports_on_what_is_finished(tmp_path, whole):
-    watch = press(1, after=first_whole_trial())
-    study = compare(make_data(), out=tmp_path, watch=watch, **SIZE)
-    assert len(watch.seen) == first_whole_trial()
+    observe = press(1, after=first_whole_trial())
+    study = compare(make_problem(), out=tmp_path, progress=observe, **SIZE)
+    assert len(observe.seen) == first_whole_trial()
     assert 1 <= study.trials < 4
     assert {row.name for row in study.comparison.rows} == {*METHODS, "mean", "ridge"}
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    check_same(compare(make_data(), out=tmp_path, **SIZE), whole)
+    check_same(compare(make_problem(), out=tmp_path, **SIZE), whole)
 
 
+@pytest.mark.serial
 @pytest.mark.slow
 def test_ctrl_c_once_lets_worker_processes_finish_what_they_do(tmp_path):
-    watch = press(1, after=first_whole_trial())
-    study = compare(make_data(), out=tmp_path, watch=watch, jobs=2, **SIZE)
-    assert first_whole_trial() <= len(watch.seen) <= first_whole_trial() + 1
+    observe = press(1, after=first_whole_trial())
+    study = compare(make_problem(), out=tmp_path, progress=observe, jobs=2, **SIZE)
+    assert first_whole_trial() <= len(observe.seen) <= first_whole_trial() + 1
     assert 1 <= study.trials < 4
-    assert count_lines(tmp_path) == sum(len(outcome) for outcome in watch.seen)
+    assert count_lines(tmp_path) == sum(map(len, observe.seen))
 
 
 def study_in_processes(folder):
@@ -434,12 +562,13 @@ def study_in_processes(folder):
         make_small(patch)
         print("begun", flush=True)
         try:
-            compare(make_data(), out=folder, jobs=2, **SIZE)
+            compare(make_problem(), out=folder, jobs=2, **SIZE)
         except StoreError as error:
             print(error)
         print(count_lines(folder))
 
 
+@pytest.mark.serial
 @pytest.mark.slow
 def test_ctrl_c_on_a_terminal_does_not_end_processes_that_have_just_been_started(tmp_path):
     code = (
@@ -456,39 +585,41 @@ def test_ctrl_c_on_a_terminal_does_not_end_processes_that_have_just_been_started
         time.sleep(1.0)  # they are importing now, and do not listen yet
         os.killpg(study.pid, signal.SIGINT)
         told = study.stdout.read().split("\n")
-    tasks = make_tasks(make_plan(make_data(), **SIZE).runs)
+    planned = tasks_of()
     assert study.returncode == 0
     assert told[0].startswith("The study has no setting yet")
-    assert int(told[1]) == len(tasks[0]) + len(tasks[1])  # both finished what they had been given
+    assert int(told[1]) == len(planned[0]) + len(
+        planned[1]
+    )  # both finished what they had been given
 
 
 def test_ctrl_c_twice_interrupts(tmp_path):
     with pytest.raises(KeyboardInterrupt):
-        compare(make_data(), out=tmp_path, watch=press(2, after=2), **SIZE)
+        compare(make_problem(), out=tmp_path, progress=press(2, after=2), **SIZE)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    tasks = make_tasks(make_plan(make_data(), **SIZE).runs)
-    assert count_lines(tmp_path) == len(tasks[0]) + len(tasks[1])
+    planned = tasks_of()
+    assert count_lines(tmp_path) == len(planned[0]) + len(planned[1])
 
 
 def test_a_study_that_has_no_time_says_that_nothing_is_finished(tmp_path):
     with pytest.raises(StoreError, match=r"no setting yet .* Run the same command again"):
-        compare(make_data(), out=tmp_path, max_minutes=1e-9, **SIZE)
+        compare(make_problem(), out=tmp_path, max_minutes=1e-9, **SIZE)
     assert Store.open(tmp_path).done() == set()
 
 
 def test_a_study_that_runs_out_of_time_reports_on_what_is_finished(tmp_path, monkeypatch, whole):
     clock = [0.0]
-    monkeypatch.setattr(running, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    monkeypatch.setattr(tasks, "time", SimpleNamespace(monotonic=lambda: clock[0]))
     seen = []
 
-    def watch(outcome):
-        seen.append(outcome)
+    def observe(progress):
+        seen.extend([progress] if progress.records else [])
         clock[0] = 60.0 * len(seen) / first_whole_trial()
 
-    study = compare(make_data(), out=tmp_path, max_minutes=0.999, watch=watch, **SIZE)
+    study = compare(make_problem(), out=tmp_path, max_minutes=0.999, progress=observe, **SIZE)
     assert len(seen) == first_whole_trial()
     assert 1 <= study.trials < 4
-    check_same(compare(make_data(), out=tmp_path, max_minutes=10, **SIZE), whole)
+    check_same(compare(make_problem(), out=tmp_path, max_minutes=10, **SIZE), whole)
 
 
 # Kills. What follows, until the tests, runs in a process of its own with a single thread, which can
@@ -501,7 +632,7 @@ def start(folder):
     if child:
         return child
     try:
-        compare(make_data(), out=folder, **SIZE)
+        compare(make_problem(), out=folder, **SIZE)
         os._exit(0)
     except BaseException:
         traceback.print_exc()
@@ -538,7 +669,7 @@ def drive(folder, kills):
     torch.set_num_threads(1)
     with pytest.MonkeyPatch.context() as patch:
         make_small(patch)
-        compare(make_data(), methods=["erm"], trials=1, splits=1)  # imports what it needs
+        compare(make_problem(), methods=["erm"], trials=1)  # imports what it needs
         begin = time.monotonic()
         finish(folder / "whole")
         pause = (time.monotonic() - begin) / 20
@@ -579,7 +710,7 @@ def test_kills_and_company_leave_no_trace(tmp_path, whole, kills):
     assert len(killed) == kills
     assert None not in killed  # every one of them ended a study that was under way
     assert len(set(killed)) > kills // 5
-    planned = {run.key for run in make_plan(make_data(), **SIZE).runs}
+    planned = {run.key for task in tasks_of() for run in task}
     for name in ("whole", "two", "killed"):
         assert Store.open(tmp_path / name).done() == planned
         check_same(Study.open(tmp_path / name), whole)

@@ -6,12 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from regaug.data import standardize
 from regaug.data.arrays import ArrayData
 from regaug.data.base import Info
 from regaug.data.datasets.synthetic import make_manifold
 from regaug.data.splits import random_split
 from regaug.exceptions import ArgumentError, UnknownNameError
-from regaug.problems import Problem
+from regaug.problems import LoadedSplits, Problem
 from regaug.runs.tasks import make_tasks
 from regaug.studies import plan as module
 from regaug.studies.config import StudyConfig
@@ -166,6 +167,15 @@ def test_no_other_target_is_fitted_by_its_logarithm(change):
     plan = make_plan(make_skewed(change), trials=2)
     assert plan.notes == []
     assert not any(run.log for run in plan.runs)
+
+
+def test_a_target_whose_scale_is_given_is_not_fitted_by_its_logarithm():
+    skewed = make_skewed()
+    scaled = [replace(standardize(split), **split.parts) for split in skewed.splits]
+    problem = Problem(scaled, is_scaled=True)
+    assert not any(run.log for run in make_plan(problem, trials=2, methods=["erm"]).runs)
+    named = replace(problem, is_scaled=False, splits=LoadedSplits(scaled.__getitem__, 2))
+    assert not any(run.log for run in make_plan(named, trials=2, methods=["erm"]).runs)
 
 
 def test_settings_that_are_given_and_scaled_targets_are_left_as_they_are():

@@ -147,6 +147,7 @@ def _how(study: Study) -> list[tuple[str, str]]:
     what = "independent draws" if comparison.independent else "repeated splits of the same rows"
     correction = "" if comparison.independent else ", widened for the rows that splits share"
     hidden = ", ".join(str(width) for width in config.hidden)
+    net = f"fully connected, hidden layers {hidden}" if hidden else "the problem's own"
     time = formatting.seconds(median(seconds))
     logs = [own.run.log for row in nets for own in study.chosen[row.name]]
     log = f"; {sum(logs)} of the {len(logs)} chosen runs fit the target's logarithm"
@@ -162,13 +163,13 @@ def _how(study: Study) -> list[tuple[str, str]]:
         ("Runs", f"{runs:,} trainings; the chosen ones took {time} each (median)"),
         (
             "Net",
-            f"fully connected, hidden layers {hidden}; at most {config.epochs} epochs, "
-            f"stopped after {config.patience} without progress",
+            f"{net}; at most {config.epochs} epochs, stopped after {config.patience} without "
+            "progress",
         ),
         (
             "Statistics",
             f"Student's t over the splits{correction}; p-values corrected by Holm's method for the "
-            f"{len(nets) - 1} augmentations",
+            f"{count(len(nets) - 1, 'augmentation')}",
         ),
         ("Seed", f"{config.seed}: the same seed gives the same table"),
         ("Versions", _versions(study)),

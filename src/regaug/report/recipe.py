@@ -15,10 +15,23 @@ DATA, TARGET = "DATA.csv", "TARGET"
 
 def python_recipe(study: Study, method: str) -> str:
     """Return a script that trains one net with a method's chosen settings."""
-    run = study.best[method]
+    run, hidden = study.best[method], study.config.hidden
     log = ", log=True" if run.log else ""
-    metric = study.comparison.metric
-    hidden = study.config.hidden
+    settings = f"settings = Settings(\n{_settings(run.settings or Settings())}\n)"
+    end = f"""\
+result = fit(net, split, {_value(method)}, settings)
+print(result.scores["test"].{study.comparison.metric})
+"""
+    if not hidden:  # not the net for tables
+        return f"""\
+import regaug
+from regaug.training import Settings, fit
+
+problem = {_problem(study)}
+split = problem.split(0{log})
+{settings}
+net = problem.make_net(split, seed=0)
+{end}"""
     return f"""\
 import regaug
 from regaug.data import standardize
@@ -27,17 +40,15 @@ from regaug.training import Settings, fit
 
 data = {_open(study)}
 split = standardize(data.split(seed=0){log})
-settings = Settings(
-{_settings(run.settings or Settings())}
-)
+{settings}
 net = MLP(split.train.x.shape[1], split.train.y.shape[1], hidden={hidden!r})
-result = fit(net, split, {_value(method)}, settings)
-print(result.scores["test"].{metric})
-"""
+{end}"""
 
 
 def command_recipe(study: Study, method: str) -> str:
-    """Return the command that trains an ensemble with a method and keeps it."""
+    """Return the command that trains an ensemble with a method and keeps it; empty without one."""
+    if not study.config.hidden:
+        return ""
     given = _given(study)
     words = ["regaug", "fit", given["source"]]
     for option in ("target", "group", "time", "drop"):
@@ -46,6 +57,13 @@ def command_recipe(study: Study, method: str) -> str:
             words += [f"--{option}", value]
     words += ["--method", method, "--out", "model/"]
     return shlex.join(words)
+
+
+def _problem(study: Study) -> str:
+    name = study.config.problem
+    if name in NAMES:
+        return f"regaug.Problem.named({_value(name)})"
+    return "regaug.Problem(splits, model=make_net)  # as it was compared"
 
 
 def _open(study: Study) -> str:

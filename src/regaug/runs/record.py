@@ -12,6 +12,7 @@ from regaug.data.base import Split
 from regaug.metrics import METRICS, Scores
 from regaug.runs.run import Run
 from regaug.training.results import Ending, RunResult, versions
+from regaug.training.scores import own_targets
 
 Curve = Literal["loss", "train", "validation", "test"]
 # Test rows whose predictions are kept of a run, for the report.
@@ -65,7 +66,7 @@ class RunRecord:
         Args:
             run: What was done.
             result: What came out.
-            split: The rows, in the target's own units.
+            split: The rows.
             details: Whether to keep the curves and a sample of the predictions.
         """
         history = result.history if details else ()
@@ -159,7 +160,7 @@ def _sample(result: RunResult, split: Split) -> Sample:
     rows = np.unique(np.linspace(0, len(split.test) - 1, _SHOWN_ROWS).astype(np.int64))
     true, predicted = (
         [[_short(value) for value in row] for row in values[rows].tolist()]
-        for values in (split.test.y, result.predictions["test"])
+        for values in (own_targets(split, split.test), result.predictions["test"])
     )
     return Sample(true, predicted)
 

@@ -112,6 +112,11 @@ def compare(
     table = _open(data, target)
     if isinstance(table, Problem):
         problem = table
+        if metric not in ("rmse", problem.metric):
+            raise ArgumentError(
+                f"`metric` must be that of the problem, {problem.metric!r}, got {metric!r}. Leave "
+                "it out, or make the problem with another one."
+            )
     elif isinstance(table, Data):
         number = splits if splits is not None else QUICK_SPLITS if quick else SPLITS
         problem = Problem.from_table(table, splits=number, split=split, metric=metric, seed=seed)

@@ -9,6 +9,7 @@ from regaug import _random, methods
 from regaug._checks import check_integer
 from regaug._random import Stream
 from regaug.data.base import Split
+from regaug.data.scaling import StandardizedSplit
 from regaug.exceptions import ArgumentError
 from regaug.problems import Problem
 from regaug.runs.run import Run
@@ -148,6 +149,8 @@ def _configure(
 
 def _is_skewed(splits: Sequence[Split]) -> bool:
     """Tell whether all targets are positive and those to train on strongly skewed."""
+    if isinstance(splits[0], StandardizedSplit):  # its scale is given, without a logarithm
+        return False
     if any(bool((part.y <= 0).any()) for split in splits for part in split.parts.values()):
         return False
     y = splits[0].train.y.double()
