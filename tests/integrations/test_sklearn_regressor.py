@@ -208,9 +208,9 @@ def test_auto_takes_the_method_with_the_lowest_inner_error():
 
 def test_foma_has_random_batches_unless_it_is_told_otherwise():
     x, y = make_rows()
-    assert small().fit(x, y).model_.settings.method["sampler"] == "random"
+    assert small().fit(x, y).model_.settings.method_settings["sampler"] == "random"
     told = small(method_settings={"sampler": "nearest", "rho": 0.8}).fit(x, y).model_.settings
-    assert (told.method["sampler"], told.method["rho"]) == ("nearest", 0.8)
+    assert (told.method_settings["sampler"], told.method_settings["rho"]) == ("nearest", 0.8)
 
 
 def test_auto_is_plain_training_where_there_are_few_rows():

@@ -193,7 +193,7 @@ def test_settings_are_those_of_the_paper(computed, real_data, monkeypatch):
     settings = computed("figure2")["settings"]
     rates = {name: (own["learning_rate"], own["batch_size"]) for name, own in settings.items()}
     assert rates == {"erm": (1e-2, 32), SAME: (1e-3, 64), "foma": (1e-3, 64)}
-    own = settings["foma"]["method"]
+    own = settings["foma"]["method_settings"]
     assert (own["alpha"], own["k"], own["scale"]) == (0.9, "two_nn", "trailing")
     assert (own["anneal"], own["p"], own["place"]) == (None, 1.0, "input")
     assert NO2_ERM.epochs == foma_settings("no2").epochs == 100

@@ -44,7 +44,7 @@ def test_every_figure_is_the_mean_of_runs_that_are_kept(path, records):
             seconds = [
                 record.seconds / record.epochs
                 for record in own
-                if (record.run.method, record.run.settings.method.get("place"))
+                if (record.run.method, record.run.settings.method_settings.get("place"))
                 == (row.method, row.place)
             ]
             assert len(seconds) == found.rounds
@@ -112,7 +112,7 @@ def make_line(label, mean, metric, **published):
 
 def make_tuned(metric, errors):
     own = {"sampler": "random", "place": "input", "k": 2, "p": 1.0, "anneal": None}
-    settings = replace(paper_settings("airfoil", "foma", seed=0), method=own)
+    settings = replace(paper_settings("airfoil", "foma", seed=0), method_settings=own)
     comparison = analyze(errors, metric=metric, test_share=0.25)
     return Tuned(comparison, {}, dict.fromkeys(("foma", "foma-rho"), settings), "a search")
 

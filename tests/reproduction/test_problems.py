@@ -119,7 +119,9 @@ def make_run(name, **changes):
 def test_a_stack_and_single_runs_are_scored_alike(made_up):
     worker = Worker([find("airfoil").problem("paper")])
     stacked = make_run("foma", epochs=2)
-    single = make_run("foma", epochs=2, method={**stacked.settings.method, "place": "both"})
+    single = make_run(
+        "foma", epochs=2, method_settings={**stacked.settings.method_settings, "place": "both"}
+    )
     for run in (stacked, single):
         (record,) = worker.do((run,))
         assert record.run == run
@@ -129,7 +131,7 @@ def test_a_stack_and_single_runs_are_scored_alike(made_up):
 
 
 def test_a_run_that_diverges_is_a_finding(made_up):
-    run = make_run("foma", epochs=3, learning_rate=1e30, method={"place": "both", "k": 1})
+    run = make_run("foma", epochs=3, learning_rate=1e30, method_settings={"place": "both", "k": 1})
     (record,) = Worker([find("airfoil").problem("paper")]).do((run,))
     assert record.ending == "diverged"
     assert record.score("test", "rmse") is None

@@ -272,7 +272,7 @@ FOMA_RHO_SETTINGS = {
 def test_settings_equal_the_paper(method, expected):
     for name, values in expected.items():
         found = published.settings(name, method)
-        own = found.method
+        own = found.method_settings
         assert values == (
             found.learning_rate,
             found.batch_size,
@@ -287,7 +287,7 @@ def test_settings_equal_the_paper(method, expected):
 @pytest.mark.parametrize("method", ["foma", "foma-rho"])
 @pytest.mark.parametrize("name", sorted(IN_DISTRIBUTION | OUT_OF_DISTRIBUTION))
 def test_settings_can_be_used_as_they_are(name, method):
-    ready = methods.get(method).prepare(published.settings(name, method).method)
+    ready = methods.get(method).prepare(published.settings(name, method).method_settings)
     full, augmentation = ready.settings, ready.augmentation
     assert (augmentation.p, augmentation.anneal) == (1.0, None)
     assert full["place"] in ("input", "layer", "both")
@@ -297,7 +297,7 @@ def test_settings_can_be_used_as_they_are(name, method):
 def test_places_and_scales_are_counted_as_printed():
     def count(method, option):
         names = IN_DISTRIBUTION | OUT_OF_DISTRIBUTION
-        return Counter(published.settings(name, method).method[option] for name in names)
+        return Counter(published.settings(name, method).method_settings[option] for name in names)
 
     assert count("foma", "place") == {"layer": 5, "both": 2, "input": 2}
     assert count("foma", "scale") == {"trailing": 8, "leading": 1}
@@ -306,8 +306,8 @@ def test_places_and_scales_are_counted_as_printed():
 
 
 def test_changing_what_was_returned_changes_nothing_else():
-    published.settings("airfoil", "foma").method["alpha"] = 99
-    assert published.settings("airfoil", "foma").method["alpha"] == 0.8
+    published.settings("airfoil", "foma").method_settings["alpha"] = 99
+    assert published.settings("airfoil", "foma").method_settings["alpha"] == 0.8
 
 
 @pytest.mark.parametrize(

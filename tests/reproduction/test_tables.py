@@ -38,10 +38,10 @@ def test_the_papers_methods_are_trained_in_both_protocols(made_up):
 def test_settings_are_those_that_are_published():
     own = paper_settings("airfoil", "foma-rho", seed=5)
     assert (own.learning_rate, own.batch_size, own.epochs, own.seed) == (5e-4, 128, 100, 5)
-    assert own.method["rho"] == 0.975
-    assert own.method["anneal"] is None
+    assert own.method_settings["rho"] == 0.975
+    assert own.method_settings["anneal"] is None
     mixup = paper_settings("exchange-rate", "mixup", seed=0)
-    assert (mixup.batch_size, mixup.clip, mixup.method["alpha"]) == (128, 10.0, 1.5)
+    assert (mixup.batch_size, mixup.clip, mixup.method_settings["alpha"]) == (128, 10.0, 1.5)
     assert paper_settings("dti", "erm", seed=0).metric == "pearson"
 
 
@@ -59,13 +59,13 @@ def test_the_ablation_has_a_row_for_each_published_one(real_data, monkeypatch):
     assert len(rows) == len(published.cells(table=5, data="no2", metric="rmse")) == 10
     for row in rows:
         for name, value in row.options.items():
-            assert row.runs[0].settings.method[name] == value
+            assert row.runs[0].settings.method_settings[name] == value
 
 
 def test_noise_tries_four_strengths_on_every_seed(made_up):
     row = next(row for row in rows_of("noise", seeds=2) if row.method == "noise")
     assert len(row.runs) == 8
-    assert {run.settings.method["sigma"] for run in row.runs} == {0.1, 0.01, 0.001, 0.0001}
+    assert {run.settings.method_settings["sigma"] for run in row.runs} == {0.1, 0.01, 0.001, 0.0001}
 
 
 def test_one_protocol_alone_can_be_asked_for(made_up):
@@ -75,10 +75,10 @@ def test_one_protocol_alone_can_be_asked_for(made_up):
 
 
 def test_pairs_act_behind_the_bypass_of_a_series_net():
-    assert paper_settings("exchange-rate", "c-mixup", seed=0).method["place"] == "features"
-    assert paper_settings("airfoil", "c-mixup", seed=0).method["place"] == "layer"
+    assert paper_settings("exchange-rate", "c-mixup", seed=0).method_settings["place"] == "features"
+    assert paper_settings("airfoil", "c-mixup", seed=0).method_settings["place"] == "layer"
     drawn = tuned_settings("exchange-rate", "c-mixup", 20, epochs=5, patience=2)
-    assert {settings.method["place"] for settings in drawn} == {"input", "features"}
+    assert {settings.method_settings["place"] for settings in drawn} == {"input", "features"}
 
 
 def test_plain_training_is_always_there(made_up):

@@ -105,7 +105,7 @@ scores = st.builds(
     {"$float": "\ud800\n\u2028"},
 )
 def test_what_is_added_is_read_back(shared, groups, chosen):
-    run = Run("$houses", "foma", len(shared.done()), 0, Settings(method={"k": (1, 2)}), 3)
+    run = Run("$houses", "foma", len(shared.done()), 0, Settings(method_settings={"k": (1, 2)}), 3)
     by_part = {"$more": Scores(9, 1, 0.5, None, 0, None, None, groups)}
     curves, sample = {"test": [1.0, None]}, Sample([[0.5, None]], [[1, 2.5]])
     record = RunRecord(

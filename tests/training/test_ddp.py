@@ -135,7 +135,7 @@ def test_predictions_are_those_of_the_weights_in_one_process(folder, script, nam
 
 def train_on_joint_batches(make_model, split, name, settings):
     """Average the two processes' losses; a plain loop, step by step."""
-    ready = [methods.get(name).prepare(settings.method) for _ in RANKS]
+    ready = [methods.get(name).prepare(settings.method_settings) for _ in RANKS]
     samplers = [
         SAMPLERS[ready[rank].settings["sampler"]](
             split.train.y,

@@ -64,7 +64,7 @@ def make_lstnet():
 
 
 PLAIN = Settings(epochs=20, batch_size=16, learning_rate=0.01, seed=4)
-AT_LAYER = replace(PLAIN, method={"place": "layer"})
+AT_LAYER = replace(PLAIN, method_settings={"place": "layer"})
 # Data, model, method, settings, precision.
 CASES = {
     "erm": (make_table, make_mlp, "erm", replace(PLAIN, optimizer="adam", weight_decay=0.1), "32"),
@@ -250,7 +250,11 @@ def test_a_checkpoint_of_another_architecture_is_refused(stopped, model, message
         ("erm", {"seed": 5}, r"settings\.seed was 4 and is 5"),
         ("erm", {"learning_rate": 0.1}, r"settings\.learning_rate was 0\.01 and is 0\.1"),
         ("erm", {"clip": 1.0}, r"settings\.clip was None and is 1\.0"),
-        ("erm", {"method": {"sampler": "nearest"}}, r"method\.sampler was 'random' and is 'near"),
+        (
+            "erm",
+            {"method_settings": {"sampler": "nearest"}},
+            r"method\.sampler was 'random' and is 'near",
+        ),
         ("foma-rho", {}, r"method was 'erm' and is 'foma-rho'"),
     ],
 )

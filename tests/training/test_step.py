@@ -117,14 +117,14 @@ def test_both_places_train_one_by_one_and_not_in_a_stack():
     x, y = make_batch(30)
     rows = torch.arange(30).numpy()
     split = Split(*(Part(x, y, rows) for _ in range(3)))
-    settings = Settings(epochs=2, batch_size=10, method={"place": "both"})
+    settings = Settings(epochs=2, batch_size=10, method_settings={"place": "both"})
     assert fit(make_net(), split, "foma", settings).best_epoch > 0
     with pytest.raises(PlaceError, match="for stacked runs, got 'both'"):
         fit_many(split, "foma", [settings])
 
 
 def test_pairs_cannot_be_used_at_both_places():
-    settings = Settings(epochs=2, batch_size=4, method={"place": "both"})
+    settings = Settings(epochs=2, batch_size=4, method_settings={"place": "both"})
     with pytest.raises(PlaceError, match="for pairs of samples, got 'both'"):
         fit(make_net(), make_split(), "c-mixup", settings)
 
@@ -145,7 +145,7 @@ def test_a_prediction_of_another_shape_is_refused():
 
 def test_an_unknown_layer_is_refused_before_training():
     with pytest.raises((PlaceError, LookupError), match=r"'block_3'.*block_2"):
-        fit(make_net(), make_split(), "foma", Settings(method={"place": "block_3"}))
+        fit(make_net(), make_split(), "foma", Settings(method_settings={"place": "block_3"}))
 
 
 @pytest.mark.parametrize(
@@ -219,7 +219,7 @@ def test_a_loss_that_is_not_finite_stops_the_training_and_spares_the_checkpoint(
     tmp_path, monkeypatch, name, place
 ):
     split, model = make_split(), make_net()
-    settings = Settings(epochs=4, batch_size=8, method={"place": place})
+    settings = Settings(epochs=4, batch_size=8, method_settings={"place": place})
     real_save = Checkpoints.save
 
     def save_then_spoil(self, epoch, state):
@@ -245,7 +245,7 @@ def test_a_model_that_breaks_is_a_diverged_training_at_a_layer_too(name):
     model = make_net()
     with torch.no_grad():
         model.block_1.linear.bias[0] = math.inf
-    settings = Settings(batch_size=8, method={"place": "layer"})
+    settings = Settings(batch_size=8, method_settings={"place": "layer"})
     with pytest.raises(DivergedError, match=r"epoch 1, step 1 of 3.* weight .* is inf\. Lower"):
         fit(model, make_split(), name, settings)
 

@@ -111,12 +111,13 @@ class AtLayer(Generic[Params]):
         except BaseException:
             handle.remove()
             raise
-        if (new_y := call.end(handle.remove)) is None:
+        found = call.end(handle.remove)
+        if found is None:
             raise PlaceError(
                 f"The module {self.place!r} did not run in the model's forward pass. Name one that "
                 "does; a module inside a compiled function cannot be reached."
             )
-        return output, new_y
+        return output, found
 
     def _draw_place(self) -> str:
         names = list(self._modules)

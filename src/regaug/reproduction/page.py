@@ -200,7 +200,7 @@ def _about_tuned(tuned: Tuned) -> Iterator[str]:
 
 
 def _say_settings(settings: Settings) -> str:
-    own = settings.method
+    own = settings.method_settings
     cut = f"rho {own['rho']}" if own.get("rho") is not None else f"k {own.get('k')}"
     fade = own["anneal"]
     until = "throughout" if fade is None else f"faded out over {formatting.percent(fade)}"

@@ -195,7 +195,7 @@ def settings(data: str, method: str) -> Settings:
         >>> found = settings("airfoil", "foma-rho")
         >>> found.epochs, found.batch_size, found.learning_rate, found.optimizer
         (100, 128, 0.0005, 'adam')
-        >>> found.method
+        >>> found.method_settings
         {'sampler': 'nearest', 'p': 1.0, 'anneal': None, 'place': 'input', 'scale': 'leading',
         'alpha': 1.4, 'rho': 0.975}
     """
@@ -212,7 +212,7 @@ def settings(data: str, method: str) -> Settings:
         batch_size=int(printed["Batch size"]),
         learning_rate=float(printed["Learning rate"]),
         optimizer="adam",
-        method=own,
+        method_settings=own,
     )
 
 

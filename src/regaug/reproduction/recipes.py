@@ -77,7 +77,7 @@ def paper_settings(data: str, method: str, *, seed: int, **changes: object) -> S
     Example:
         >>> paper_settings("airfoil", "erm", seed=0).learning_rate
         0.01
-        >>> paper_settings("airfoil", "foma-rho", seed=0).method["scale"]
+        >>> paper_settings("airfoil", "foma-rho", seed=0).method_settings["scale"]
         'leading'
     """
     common = lookup("data set of the paper", data, COMMON)
@@ -89,14 +89,14 @@ def paper_settings(data: str, method: str, *, seed: int, **changes: object) -> S
             batch_size=common.batch_size,
             epochs=common.epochs,
             optimizer="adam",
-            method=_own_settings(method, common),
+            method_settings=_own_settings(method, common),
         )
     return replace(
         settings,
         clip=common.clip,
         seed=seed,
         metric=metric_of(data),
-        method=_at_a_place(data, method, {**settings.method, **changes}),
+        method_settings=_at_a_place(data, method, {**settings.method_settings, **changes}),
     )
 
 
@@ -107,7 +107,10 @@ def tuned_settings(
     clip = lookup("data set of the paper", data, COMMON).clip
     usual = Settings(epochs=epochs, patience=patience, metric=metric_of(data), clip=clip)
     return [
-        replace(trial.settings, method=_at_a_place(data, method, trial.settings.method))
+        replace(
+            trial.settings,
+            method_settings=_at_a_place(data, method, trial.settings.method_settings),
+        )
         for trial in draw_trials(method, trials, seed=0, settings=usual)
     ]
 

@@ -143,7 +143,7 @@ def _paper_runs(
 def _plain_at(row: Row) -> Row:
     """Plain training with the rate, batches and epochs of FOMA: what part is their doing?"""
     runs = tuple(
-        replace(run, method="erm", settings=replace(run.settings, method={}))
+        replace(run, method="erm", settings=replace(run.settings, method_settings={}))
         for run in row.runs
         if run.settings is not None
     )

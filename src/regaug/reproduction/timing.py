@@ -149,7 +149,7 @@ def _settings(data: str, method: str, place: str | None, epochs: int) -> Setting
 
 
 def _variant(run: Run) -> Variant:
-    return run.method, None if run.settings is None else run.settings.method.get("place")
+    return run.method, None if run.settings is None else run.settings.method_settings.get("place")
 
 
 def _time(

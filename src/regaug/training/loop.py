@@ -130,8 +130,8 @@ class _Training:
         record: Sequence[Recorded],
         workers: int,
     ) -> None:
-        ready = methods.get(name).prepare(settings.method, seed=settings.seed)
-        self.name, self.settings = name, replace(settings, method=ready.settings)
+        ready = methods.get(name).prepare(settings.method_settings, seed=settings.seed)
+        self.name, self.settings = name, replace(settings, method_settings=ready.settings)
         self.split, self.fabric, self.model = split, fabric, model
         self.recorded = {part: _recorded_rows(split, part) for part in ("validation", *record)}
         self.augmentation = ready.fit(split.train.x, split.train.y).augmentation

@@ -24,9 +24,9 @@ Ways = dict[str, tuple[str, Settings]]
 def foma_settings(data: str) -> Settings:
     """Return the settings of table 8; FOMA acts on the inputs where the table says both."""
     settings = published.settings(data, "foma")
-    if settings.method["place"] != BOTH:
+    if settings.method_settings["place"] != BOTH:
         return settings
-    return replace(settings, method={**settings.method, "place": INPUT})
+    return replace(settings, method_settings={**settings.method_settings, "place": INPUT})
 
 
 def train_no2(plan: Plan) -> tuple[list[Split], dict[str, list[RunResult]]]:
@@ -57,7 +57,7 @@ def train_exchange_rate(plan: Plan) -> tuple[Split, dict[str, list[LSTNet]]]:
 
 def _two_ways(data: str, epochs: int) -> Ways:
     settings = replace(foma_settings(data), epochs=epochs)
-    return {SAME: ("erm", replace(settings, method={})), "foma": ("foma", settings)}
+    return {SAME: ("erm", replace(settings, method_settings={})), "foma": ("foma", settings)}
 
 
 def _train_table(

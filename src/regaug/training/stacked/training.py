@@ -70,7 +70,7 @@ class Training:
                 "`data` must have its inputs in memory, as tables do, got a split that reads them "
                 "when they are asked for. Train such a model with fit."
             )
-        ready = methods.get(name).prepare(settings.method, seed=settings.seed)
+        ready = methods.get(name).prepare(settings.method_settings, seed=settings.seed)
         if ready.inputs_too:
             raise PlaceError(
                 "`place` must be 'input', 'layer' or 'layers' for stacked runs, got 'both'. Train "
@@ -83,7 +83,7 @@ class Training:
         augmentation = ready.fit(x, y).augmentation
         places = _find_places(ready.place(net), net, augmentation)
         sampler = ready.sampler(y, min(settings.batch_size, len(y)), drop_last=True)
-        settings = replace(settings, method=ready.settings)
+        settings = replace(settings, method_settings=ready.settings)
         return cls(number, split, name, settings, net, augmentation, places, sampler)
 
     @property
