@@ -61,7 +61,7 @@ def _stacked_runs(batch_size: int, method: str, own: dict[str, object]) -> Calla
     few = Part(x=x[:200], y=y[:200], rows=np.arange(200))
     split = Split(train, few, few)
     settings = [
-        Settings(epochs=EPOCHS, batch_size=batch_size, seed=seed, method=own)
+        Settings(epochs=EPOCHS, batch_size=batch_size, seed=seed, method_settings=own)
         for seed in range(RUNS)
     ]
     return lambda: fit_many(split, method, settings, record=["validation"])

@@ -56,12 +56,13 @@ def at_a_layer(x: Tensor, y: Tensor) -> nn.Module:
     net, optimizer = make_net()
     augment = FOMA(rho=0.9, anneal=0.7)
     loader = DataLoader(TensorDataset(x, y), batch_sampler=NearestBatchSampler(y, BATCH))
-    with augment.at(net, "1") as tap:
-        for epoch in range(EPOCHS):
-            loader.batch_sampler.set_epoch(epoch)
-            augment.progress = epoch / EPOCHS
-            for batch_x, batch_y in loader:
-                step(optimizer, F.mse_loss(net(batch_x), tap.targets(batch_y)))
+    at_layer = augment.at(net, "1")
+    for epoch in range(EPOCHS):
+        loader.batch_sampler.set_epoch(epoch)
+        augment.progress = epoch / EPOCHS
+        for batch_x, batch_y in loader:
+            prediction, new_y = at_layer(batch_x, batch_y)
+            step(optimizer, F.mse_loss(prediction, new_y))
     return net
 
 

@@ -1,17 +1,20 @@
 """What all tests share: cores, Hypothesis settings, Ctrl-C, processes, the folder of real data."""
 
+import json
 import multiprocessing
 import os
 import runpy
 import signal
 import socket
+import subprocess
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from unittest import mock
 
+import numpy as np
 import pytest
 from filelock import FileLock
 from hypothesis import settings
@@ -44,6 +47,19 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         return (yield)
 
 
+@pytest.fixture
+def made_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A data folder with a made-up Airfoil of 1503 rows, and nothing else."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(0, 1, (1503, 5))
+    y = 120 + 3 * np.sin(3 * x[:, 0]) + 2 * x[:, 1] + 0.3 * rng.standard_normal(1503)
+    folder = tmp_path / "data" / "airfoil"
+    folder.mkdir(parents=True)
+    np.savetxt(folder / "airfoil_self_noise.dat", np.column_stack([x, y]), delimiter="\t")
+    monkeypatch.setenv("REGAUG_DATA", str(tmp_path / "data"))
+    return tmp_path / "data"
+
+
 @pytest.fixture(scope="session")
 def real_data() -> Path:
     """The folder with the real data files: REGAUG_DATA, or ../shared/data beside the project."""
@@ -52,6 +68,48 @@ def real_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"needs the real data files: set REGAUG_DATA, or put them in {beside}")
     return folder
+
+
+@pytest.fixture(scope="session")
+def fresh() -> Iterator[Callable[[str], str]]:
+    """Run code in a process in which nothing but torch was imported; return what it prints.
+
+    One process imports torch, once for all questions, and forks another for each of them.
+    """
+    if not hasattr(os, "fork"):
+        pytest.skip("needs a system that can fork")
+    with subprocess.Popen(
+        [sys.executable, "-c", _FRESH], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        requests, answers = process.stdin, process.stdout
+
+        def run(code: str) -> str:
+            requests.write(json.dumps(code) + "\n")
+            requests.flush()
+            printed = str(json.loads(answers.readline()))
+            assert printed, f"failed: {code}"
+            return printed.strip()
+
+        yield run
+        requests.close()
+
+
+_FRESH = """
+import contextlib, io, json, os, sys, torch
+for line in sys.stdin:
+    read, write = os.pipe()
+    if os.fork() == 0:
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            exec(json.loads(line), {})
+        os.write(write, printed.getvalue().encode())
+        os._exit(0)
+    os.close(write)
+    with open(read) as answer:
+        print(json.dumps(answer.read()), flush=True)
+    os.wait()
+"""
 
 
 @pytest.fixture(scope="session")

@@ -4,6 +4,7 @@ import errno
 import json
 import math
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -196,6 +197,15 @@ def test_leftovers_of_these_names_and_of_this_age_are_removed(tmp_path):
     _files.remove_leftovers(tmp_path / "nowhere", "*")
     _files.remove_leftovers(tmp_path, "*.dat")
     assert sorted(os.listdir(tmp_path)) == [".mine.tmp", "a.dat"]
+
+
+def test_a_writer_removes_what_was_left_of_its_own_file_a_day_ago(tmp_path):
+    for name in (".a[1].1.tmp", ".a[1].2.tmp", ".a1.1.tmp"):
+        (tmp_path / name).write_text("half of")
+    for name in (".a[1].1.tmp", ".a1.1.tmp"):
+        os.utime(tmp_path / name, (1e9, 1e9))
+    _files.write_bytes(tmp_path / "a[1]", b"new")
+    assert sorted(os.listdir(tmp_path)) == [".a1.1.tmp", ".a[1].2.tmp", "a[1]"]
 
 
 @pytest.mark.parametrize("has_links", [True, False], ids=["links", "no links"])
@@ -515,3 +525,21 @@ def test_importing_files_does_not_import_safetensors():
     code = "import sys, regaug._files; print('safetensors' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+def test_no_other_module_writes_files_or_opens_json():
+    mark = re.compile(
+        r"os\.(replace|rename|link|fsync)|\.write_(text|bytes)\(|NamedTemporaryFile|json\.load\(|"
+        r"json\.loads\([^)]*read_|open\([^)]*[\"'][wax]b?[\"']"
+    )
+    root = Path(_files.__file__).parent
+    found = [
+        f"{path.relative_to(root)}: {line.strip()}"
+        for path in sorted(root.rglob("*.py"))
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if mark.search(line) and not re.match(r" *(>>>|\.\.\.) ", line)
+    ]
+    others = [line for line in found if not line.startswith("_files.py")]
+    # What comes from the network goes to the name that the one writer gives.
+    assert [line.split(":")[0] for line in others] == ["data/datasets/download.py"]
+    assert len(found) > 5

@@ -38,7 +38,6 @@ LINES = {name: line for line, names in enumerate(ORDER) for name in names}
 KNOWN = {
     ("augment.base", "augment.layer"),
     ("ensemble.model", "ensemble.folder"),
-    ("runs.worker", "studies.search"),
 }
 
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from regaug import CMixup, KernelPairSampler, methods
-from regaug.exceptions import UnknownNameError
+from regaug.exceptions import PlaceError, UnknownNameError
 from regaug.models import MLP
 
 NAMES = (
@@ -34,9 +34,9 @@ def test_an_unknown_method_gets_a_suggestion():
 
 def test_settings_go_to_whom_they_belong():
     method = methods.get("c-mixup")
-    settings = method.settings(bandwidth=0.7, alpha=0.5)
-    sampler = method.make_sampler(np.arange(10.0), 4, settings)
-    augmentation = method.make_augmentation(settings)
+    ready = method.prepare({"bandwidth": 0.7, "alpha": 0.5}, seed=3)
+    sampler, augmentation = ready.sampler(np.arange(10.0), 4), ready.augmentation
+    assert sampler.seed == 3
     assert isinstance(sampler, KernelPairSampler)
     assert sampler.bandwidth == 0.7
     assert isinstance(augmentation, CMixup)
@@ -57,13 +57,12 @@ def test_draws_are_seeded_and_within_bounds():
 def test_a_sampler_that_cannot_draw_as_the_method_does_is_refused():
     method = methods.get("c-mixup")
     with pytest.raises(ValueError, match="must be 'kernel-pairs' for this method.*bandwidth"):
-        method.make_sampler(torch.randn(20), 4, method.settings(sampler="random"))
+        method.prepare({"sampler": "random"}).sampler(torch.randn(20), 4)
 
 
 def test_every_option_of_the_augmentation_is_a_setting():
     method = methods.get("foma-rho")
-    settings = method.settings(scale="leading", append=True, center=True)
-    augmentation = method.make_augmentation(settings)
+    augmentation = method.prepare({"scale": "leading", "append": True, "center": True}).augmentation
     assert (augmentation.scale, augmentation.append, augmentation.center) == ("leading", True, True)
     with pytest.raises(LookupError, match="Unknown setting 'generator'"):
         method.settings(generator=None)
@@ -71,9 +70,38 @@ def test_every_option_of_the_augmentation_is_a_setting():
 
 def test_places_are_those_that_the_model_names():
     method, net = methods.get("foma-rho"), MLP(3)
-    assert method.find_place(net, method.settings(place="layer")) == "block_1"
-    assert method.find_place(net, method.settings(place="layers")) == ("block_1", "block_2")
-    assert method.find_place(net, method.settings(place=["block_2"])) == ("block_2",)
-    assert method.find_place(net, method.settings(place="head")) == "head"
+    for given, found in (
+        ("layer", "block_1"),
+        ("both", "block_1"),
+        ("layers", ("block_1", "block_2")),
+        (["block_2"], ("block_2",)),
+        ("head", "head"),
+    ):
+        ready = method.prepare({"place": given})
+        assert ready.place(net) == found
+        assert ready.inputs_too == (given == "both")
+        assert ready.at(net) is not None
+    assert method.prepare().at(net) is None  # the inputs
     with pytest.raises(RuntimeError, match="name a layer as `place`, one of '0'"):
-        method.find_place(torch.nn.Sequential(torch.nn.Linear(1, 1)), {"place": "layer"})
+        method.prepare({"place": "layer"}).place(torch.nn.Sequential(torch.nn.Linear(1, 1)))
+
+
+def test_rows_are_read_only_by_a_method_that_learns():
+    class Lazy:
+        reads = 0
+
+        def __getitem__(self, rows):
+            self.reads += 1
+            return torch.randn(40, 3)[rows]
+
+    x, y = Lazy(), torch.randn(40, 1)
+    methods.get("foma-rho").prepare().fit(x, y)
+    assert x.reads == 0
+    ready = methods.get("ada").prepare().fit(x, y)
+    assert x.reads == 1
+    assert len(ready.augmentation.centroids)
+
+
+def test_pairs_act_at_one_place_only():
+    with pytest.raises(PlaceError, match="got 'both': the first of the two places"):
+        methods.get("c-mixup").prepare({"place": "both"})

@@ -1,8 +1,6 @@
 """The public surface: names, types, import time."""
 
 import importlib.metadata
-import subprocess
-import sys
 from pathlib import Path
 
 import regaug
@@ -67,9 +65,6 @@ def test_the_package_is_typed():
     assert (Path(regaug.__file__).parent / "py.typed").is_file()
 
 
-def test_import_is_light():
+def test_import_is_light(fresh):
     code = f"import sys, regaug; print([name for name in {HEAVY} if name in sys.modules])"
-    output = subprocess.run(
-        [sys.executable, "-c", code], check=True, capture_output=True, text=True
-    )
-    assert output.stdout.strip() == "[]"
+    assert fresh(code) == "[]"

@@ -10,6 +10,7 @@ import time
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from glob import escape
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
@@ -24,6 +25,7 @@ T = TypeVar("T")
 JSON: TypeAlias = "Mapping[str, JSON] | Sequence[JSON] | str | int | float | None"
 
 FORMAT = 1
+DAY = 24 * 3600.0  # seconds after which a half-written file is nobody's: its process was killed
 DTYPES = (
     *(torch.float64, torch.float32, torch.float16, torch.bfloat16),
     *(torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool),
@@ -70,6 +72,7 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
     temporary = _temporary(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        remove_leftovers(path.parent, escape(path.name), age=DAY)
         write(temporary)
         if temporary.is_dir():
             _swap_folder(temporary, path)
@@ -164,7 +167,10 @@ def sync_folder(folder: Path) -> None:
 
 
 def remove_leftovers(folder: Path, pattern: str, *, age: float = 0.0) -> None:
-    """Remove what killed writers of files with such names left, if it is so many seconds old."""
+    """Remove what killed writers of files with such names left, if it is so many seconds old.
+
+    Every writer does this for its own file, when a day has passed.
+    """
     for left in folder.glob(f".{pattern}.*.tmp"):
         with suppress(OSError):
             if time.time() - left.stat().st_mtime >= age:

@@ -10,14 +10,15 @@ Settings are meant for inputs and targets that have been standardized.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from inspect import signature
-from typing import Any
+from typing import Any, Protocol, Self
 
 import numpy as np
-import torch
 from torch import Tensor, nn
 
+from regaug import _random
 from regaug._registry import lookup
 from regaug.augment import ADA, CEMS, FOMA, Augmentation, CMixup, GaussianNoise, Identity, Mixup
+from regaug.augment.layer import AtLayer
 from regaug.exceptions import ArgumentError, PlaceError
 from regaug.samplers import SAMPLERS, BatchSampler
 
@@ -53,6 +54,14 @@ class OneOf:
 
 
 Space = Mapping[str, Between | OneOf]
+Options = Mapping[str, Any]
+
+
+class Inputs(Protocol):
+    """Inputs that are read when they are asked for."""
+
+    def __getitem__(self, rows: slice, /) -> Tensor:
+        """Read the inputs of some rows."""
 
 
 @dataclass(frozen=True)
@@ -71,9 +80,9 @@ class Method:
 
     summary: str
     augmentation: Callable[..., Augmentation[Any]]
-    defaults: Mapping[str, Any]
+    defaults: Options
     space: Space = field(default_factory=dict)
-    starts: tuple[Mapping[str, Any], ...] = ()
+    starts: tuple[Options, ...] = ()
     sampler_options: tuple[str, ...] = ()
 
     def settings(self, **changes: Any) -> dict[str, Any]:
@@ -93,15 +102,83 @@ class Method:
         """Draw settings from the search space."""
         return self.settings(**{name: choice.draw(rng) for name, choice in self.space.items()})
 
-    def find_place(self, model: nn.Module, settings: Mapping[str, Any]) -> str | tuple[str, ...]:
-        """Return where in a model these settings act: a name, or several of which one is drawn.
+    def prepare(self, changes: Options | None = None, *, seed: int = 0) -> "Prepared":
+        """Make the augmentation, and get ready to make the sampler and to find the place.
 
-        For ``"both"`` it is the layer; that the inputs are augmented too is up to the caller.
+        Args:
+            changes: Settings that differ from the defaults.
+            seed: Seed of the batches and of the draws.
+
+        Example:
+            >>> x, y = torch.randn(100, 5), torch.randn(100)
+            >>> ready = get("c-mixup").prepare({"alpha": 2.0}).fit(x, y)
+            >>> for batch in ready.sampler(y, 20):
+            ...     new_x, new_y = ready.augmentation(x[batch], y[batch])
+            >>> new_x.shape
+            torch.Size([20, 5])
+        """
+        settings = self.settings(**(changes or {}))
+        others = {"sampler", "place", *self.sampler_options}
+        options = {name: value for name, value in settings.items() if name not in others}
+        generator = _random.make_generator(_random.derive(_random.Stream.AUGMENTATION, seed))
+        augmentation = self.augmentation(generator=generator, **options)
+        if settings["place"] == BOTH and augmentation.paired:
+            raise PlaceError(
+                "`place` must be 'input' or a layer for pairs of samples, got 'both': the first of "
+                "the two places uses the pairs up."
+            )
+        return Prepared(self, settings, augmentation, seed)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A method with its settings, ready for a training: the one way from a method to its parts.
+
+    Attributes:
+        method: The method.
+        settings: All its settings.
+        augmentation: Its augmentation, seeded.
+        seed: Seed of the batches.
+    """
+
+    method: Method
+    settings: dict[str, Any]
+    augmentation: Augmentation[Any]
+    seed: int
+
+    @property
+    def inputs_too(self) -> bool:
+        """Whether the augmentation acts on the inputs as well as at its place."""
+        return bool(self.settings["place"] == BOTH)
+
+    def fit(self, x: Tensor | Inputs, y: Tensor) -> Self:
+        """Let the augmentation learn from the training rows; they are read only if it does."""
+        if self.augmentation.learns:
+            self.augmentation.fit(x[:], y)
+        return self
+
+    def sampler(
+        self, y: Tensor, batch_size: int, *, seed: int | None = None, drop_last: bool = False
+    ) -> BatchSampler:
+        """Make the batch sampler for rows with these targets."""
+        options = {name: self.settings[name] for name in self.method.sampler_options}
+        name = self.settings["sampler"]
+        sampler = lookup("sampler", name, SAMPLERS)
+        if unknown := options.keys() - signature(sampler).parameters.keys():
+            raise ArgumentError(
+                f"`sampler` must be {self.method.defaults['sampler']!r} for this method, which "
+                f"draws by {', '.join(sorted(unknown))}, got {name!r}."
+            )
+        seed = self.seed if seed is None else seed
+        return sampler(y, batch_size, seed=seed, drop_last=drop_last, **options)
+
+    def place(self, model: nn.Module) -> str | tuple[str, ...]:
+        """Return where in a model the augmentation acts: a name, or several of which one is drawn.
 
         Networks of :mod:`regaug.models` name their layers in ``model.places``, the best known one
         first. For any other model give the name of a layer as ``place``, or a list of names.
         """
-        place = settings["place"]
+        place = self.settings["place"]
         if place not in (LAYER, LAYERS, BOTH):
             return place if isinstance(place, str) else tuple(place)
         known = getattr(model, "places", ())
@@ -113,24 +190,10 @@ class Method:
             )
         return tuple(known) if place == LAYERS else str(known[0])
 
-    def make_augmentation(self, settings: Mapping[str, Any], *, seed: int = 0) -> Augmentation[Any]:
-        """Make the augmentation that these settings describe."""
-        others = {"sampler", "place", *self.sampler_options}
-        options = {name: value for name, value in settings.items() if name not in others}
-        return self.augmentation(generator=torch.Generator().manual_seed(seed), **options)
-
-    def make_sampler(
-        self, y: Tensor, batch_size: int, settings: Mapping[str, Any], *, seed: int = 0, **more: Any
-    ) -> BatchSampler:
-        """Make the batch sampler that these settings describe."""
-        options = {name: settings[name] for name in self.sampler_options}
-        sampler = lookup("sampler", settings["sampler"], SAMPLERS)
-        if unknown := options.keys() - signature(sampler).parameters.keys():
-            raise ArgumentError(
-                f"`sampler` must be {self.defaults['sampler']!r} for this method, which draws by "
-                f"{', '.join(sorted(unknown))}, got {settings['sampler']!r}."
-            )
-        return sampler(y, batch_size, seed=seed, **options, **more)
+    def at(self, model: nn.Module) -> AtLayer[Any] | None:
+        """Return what is called instead of the model; None if the inputs are the only place."""
+        place = self.place(model)
+        return None if place == INPUT else self.augmentation.at(model, place)
 
 
 # How often and how long a method acts, in every search: from almost never to always.

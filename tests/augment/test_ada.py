@@ -231,10 +231,8 @@ def test_at_a_layer_the_clusters_are_those_of_the_inputs(width):
     y = y[:, None]
     net = nn.Sequential(nn.Linear(3, width), nn.Tanh(), nn.Linear(width, 1))
     augment = ADA(clusters=5).fit(x, y)
-    with augment.at(net, "1") as tap:
-        output = net(x)
-        new_y = tap.targets(y)
-        loss = (output - new_y).square().mean()
+    output, new_y = augment.at(net, "1")(x, y)
+    loss = (output - new_y).square().mean()
     loss.backward()
     new_z, expected_y = expected_at_layer(augment, net[:2](x), x, y)
     torch.testing.assert_close(new_y, expected_y)
@@ -248,9 +246,7 @@ def test_a_model_that_overwrites_its_inputs_does_not_change_the_clusters():
     augment = ADA(clusters=5).fit(x, y)
     clusters = augment.draw(x, y).clusters
     net = nn.Sequential(nn.ReLU(inplace=True), nn.Linear(3, 1))
-    with augment.at(net, "1") as tap:
-        tap.targets(y)
-        net(x.clone())
+    augment.at(net, "1")(x.clone(), y)
     assert torch.equal(augment.params.clusters, clusters)
 
 
@@ -258,16 +254,13 @@ def test_the_clusters_of_a_forward_pass_do_not_outlive_it():
     x, y = make_data(dtype=torch.float32)
     untouched = ADA(p=0.0).fit(x, y)
     net = nn.Sequential(nn.Linear(3, 2), nn.Linear(2, 1))
-    with untouched.at(net, "0") as tap:
-        tap.targets(y)
-        net(x)
+    untouched.at(net, "0")(x, y)
     expected = untouched.draw(x.flip(0), y.flip(0)).clusters
     assert torch.equal(expected.flip(0), untouched.draw(x, y).clusters)
 
     failing = nn.Sequential(nn.Linear(3, 2), nn.Linear(5, 1))
-    with pytest.raises(RuntimeError, match="shapes"), untouched.at(failing, "1") as tap:
-        tap.targets(y)
-        failing(x)
+    with pytest.raises(RuntimeError, match="shapes"):
+        untouched.at(failing, "1")(x, y)
     assert torch.equal(untouched.draw(x.flip(0), y.flip(0)).clusters, expected)
 
 
@@ -275,30 +268,25 @@ def test_the_place_input_acts_on_the_inputs():
     x, y = make_data(dtype=torch.float32)
     augment = ADA().fit(x, y)
     net = nn.Linear(3, 1)
-    with augment.at(net, "input") as tap:
-        new_y = tap.targets(y)
-        output = net(x)
+    output, new_y = augment.at(net, "input")(x, y)
     new_x, expected_y = augment.transform(x, y, augment.params)
     torch.testing.assert_close(new_y, expected_y)
     torch.testing.assert_close(output, net(new_x))
 
 
-class TakesKeywords(nn.Module):
+class TakesMapping(nn.Module):
     def __init__(self):
         super().__init__()
         self.layer = nn.Linear(3, 1)
 
-    def forward(self, *, x):
-        return self.layer(x)
+    def forward(self, inputs):
+        return self.layer(inputs["x"])
 
 
-def test_a_model_without_a_positional_input_is_refused():
+def test_a_model_whose_input_is_no_tensor_is_refused():
     x, y = make_data(dtype=torch.float32)
-    net = TakesKeywords()
-    with pytest.raises(PlaceError, match="first positional argument .* got NoneType"):
-        with ADA().fit(x, y).at(net, "layer") as tap:
-            tap.targets(y)
-            net(x=x)
+    with pytest.raises(PlaceError, match="first positional argument .* got dict"):
+        ADA().fit(x, y).at(TakesMapping(), "layer")({"x": x}, y)
 
 
 # Saving and copying

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
-from regaug import FOMA
+from regaug import ADA, CEMS, FOMA, Compose, GaussianNoise, Mixup
 from regaug.exceptions import ArgumentError, ArgumentTypeError, NonFiniteError
 
 
@@ -152,6 +152,63 @@ def test_persistent_workers_follow_the_progress():
     assert not any(torch.equal(new, old) for (new, _), old in zip(loader, data, strict=True))
     augmentation.progress = 1.0
     assert all(torch.equal(new, old) for (new, _), old in zip(loader, data, strict=True))
+
+
+@pytest.mark.parametrize("start", ["fork", "spawn", "forkserver"])
+def test_workers_may_be_started_in_any_way(start):
+    def make_epochs(progress):
+        x, y = make_batch(64)
+        every = Compose(  # those that learn among them
+            FOMA(k="two_nn_data"), Mixup(), GaussianNoise(), CEMS(neighbors=8), ADA(), anneal=0.5
+        ).fit(x, y)
+        every(x, y)
+        loader = make_worker_loader(
+            every, workers=2, persistent_workers=True, multiprocessing_context=start
+        )
+        epochs = [[new_x for new_x, _ in loader]]
+        every.progress = progress
+        return [*epochs, [new_x for new_x, _ in loader]]
+
+    (first, second), (again, end) = make_epochs(0.0), make_epochs(1.0)
+    assert all(torch.equal(a, b) for a, b in zip(first, again, strict=True))
+    data = make_batch(64)[0].split(16)
+    moved = [(new - old).norm() for new, old in zip(first + second, data * 2, strict=True)]
+    assert len({round(move.item(), 4) for move in moved}) == 8  # two workers, two epochs
+    assert all(torch.equal(a, b) for a, b in zip(end, data, strict=True))
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda item: pickle.loads(pickle.dumps(item))])
+def test_a_copied_chain_still_shares_one_generator_and_one_progress(copied):
+    chain = Compose(Mixup(), Compose(FOMA(anneal=0.5), GaussianNoise()))
+    chain(*make_batch())
+    other = copied(chain)
+    inner = other.parts[1].parts[0]
+    assert inner.generator is other.parts[0].generator is other.generator
+    assert other.generator is not chain.generator
+    other.progress = 0.5
+    assert (inner.probability, chain.progress) == (0.0, 0.0)
+
+
+def test_what_a_loop_must_know_is_a_property():
+    x, y = make_batch()
+    plain = [Mixup(), FOMA(), GaussianNoise(), Compose(Mixup(), FOMA())]
+    for augmentation in plain:
+        augmentation(x, y)
+        assert augmentation.weight == 1.0
+        properties = augmentation.paired, augmentation.changes_rows, augmentation.weighs
+        assert not any(properties)
+    paired, more = Mixup(paired=True), FOMA(append=True, weight="lam2")
+    more(x, y)
+    assert (paired.paired, paired.changes_rows) == (True, True)
+    assert (more.paired, more.changes_rows, more.weighs) == (False, True, True)
+    assert more.weight == more.params.lam**2
+    chain = Compose(paired, more, FOMA(weight="lam"))
+    chain(x, y)
+    assert (chain.paired, chain.changes_rows, chain.weighs) == (True, True, True)
+    assert chain.weight == pytest.approx(chain.params[1].lam ** 2 * chain.params[2].lam)
+    chain.p = 0.0
+    chain(x, y)
+    assert chain.weight == 1.0
 
 
 def test_collate_fn_wants_pairs():

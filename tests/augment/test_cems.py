@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from regaug.augment import cems as module
 from regaug.augment.cems import CEMS, CEMSParams
 from regaug.exceptions import ArgumentError, ArgumentTypeError, NotFittedError, PlaceError
 from regaug.functional.curvature import cems
+
+STEP = torch.ones(1, 1)  # along a line
 
 
 def make_batch(n=16, d=4, seed=0, dtype=torch.float32):
@@ -163,14 +164,14 @@ def test_two_nn_data_is_estimated_by_fit_and_saved():
 @pytest.mark.parametrize("tree", [False, True])
 @pytest.mark.parametrize("offset", [0.0, 1e6])
 def test_stored_neighbors_are_the_nearest_rows(tree, offset, monkeypatch):
-    monkeypatch.setattr(module, "TREE_POINTS", 0 if tree else 10**9)
+    monkeypatch.setattr(CEMS, "tree_points", 0 if tree else 10**9)
     x, y = make_batch(300, 3, dtype=torch.float64)
     x = x + offset
     augment = CEMS(d=2, neighbors=7).fit(x, y)
     z = torch.column_stack([x, y]).numpy()
     distances = np.linalg.norm(z[:40, None] - z, axis=-1)
     expected = z[np.argsort(distances, axis=1)[:, :7]]
-    np.testing.assert_array_equal(augment._surroundings(x[:40], y[:40], 1)[0], expected)
+    np.testing.assert_array_equal(augment._surroundings(x[:40], y[:40], STEP)[0], expected)
     new_x, new_y = augment(x[:40], y[:40])
     by_hand = cems(
         x[:40], y[:40, None], eta=augment.params.eta, neighborhoods=torch.from_numpy(expected)
@@ -179,12 +180,12 @@ def test_stored_neighbors_are_the_nearest_rows(tree, offset, monkeypatch):
     torch.testing.assert_close(new_y, by_hand[1][:, 0])
 
 
-def test_lookups_in_blocks_find_the_same_rows(monkeypatch):
+def test_lookups_in_blocks_find_the_same_rows():
     x, y = make_batch(50, 3)
     augment = CEMS(neighbors=5).fit(x, y)
-    whole = augment._surroundings(x, y, 1)[0]
-    monkeypatch.setattr(module, "_BLOCK", 50 * 7)
-    assert torch.equal(augment._surroundings(x, y, 1)[0], whole)
+    whole = augment._surroundings(x, y, STEP)[0]
+    augment.block = 50 * 7
+    assert torch.equal(augment._surroundings(x, y, STEP)[0], whole)
 
 
 def test_stored_neighbors_must_be_fitted_first():
@@ -195,7 +196,7 @@ def test_stored_neighbors_must_be_fitted_first():
 
 @pytest.mark.parametrize("tree", [False, True])
 def test_a_fresh_instance_takes_the_stored_rows_from_a_state_dict(tree, monkeypatch):
-    monkeypatch.setattr(module, "TREE_POINTS", 0 if tree else 10**9)
+    monkeypatch.setattr(CEMS, "tree_points", 0 if tree else 10**9)
     x, y = make_batch(60)
     augment = CEMS(neighbors=9).fit(x, y)
     fresh = nn.ModuleDict({"cems": CEMS(neighbors=9).fit(x[:20] + 5, y[:20])})
@@ -207,16 +208,18 @@ def test_a_fresh_instance_takes_the_stored_rows_from_a_state_dict(tree, monkeypa
 
 @pytest.mark.parametrize("tree", [False, True])
 def test_fitting_again_replaces_the_stored_rows(tree, monkeypatch):
-    monkeypatch.setattr(module, "TREE_POINTS", 0 if tree else 10**9)
+    monkeypatch.setattr(CEMS, "tree_points", 0 if tree else 10**9)
     x, y = make_batch(60)
     augment = CEMS(neighbors=9).fit(x + 3, y)
     augment(x, y)
     augment.fit(x, y)
-    assert torch.equal(augment._surroundings(x, y, 1)[0][:, 0], torch.column_stack([x, y]).double())
+    assert torch.equal(
+        augment._surroundings(x, y, STEP)[0][:, 0], torch.column_stack([x, y]).double()
+    )
 
 
 def test_copies_and_pickles_have_the_stored_rows_too(monkeypatch):
-    monkeypatch.setattr(module, "TREE_POINTS", 0)
+    monkeypatch.setattr(CEMS, "tree_points", 0)
     x, y = make_batch(60)
     augment = CEMS(neighbors=9).fit(x, y)
     augment(x, y)
@@ -228,7 +231,7 @@ def test_copies_and_pickles_have_the_stored_rows_too(monkeypatch):
 
 def test_more_neighbors_than_rows_means_all_of_them():
     x, y = make_batch(6)
-    assert CEMS(neighbors=50).fit(x, y)._surroundings(x, y, 1)[0].shape == (6, 6, 5)
+    assert CEMS(neighbors=50).fit(x, y)._surroundings(x, y, STEP)[0].shape == (6, 6, 5)
 
 
 def test_stored_rows_keep_no_history_and_are_a_copy():
@@ -256,8 +259,7 @@ def test_at_a_layer_the_gradient_is_finite_with_dead_units():
         net[0].bias[:4] = -100.0
     x, y = make_batch()
     augment = CEMS(0.5)
-    with augment.at(net, "1") as tap:
-        loss = nn.functional.mse_loss(net(x), tap.targets(y[:, None]))
+    loss = nn.functional.mse_loss(*augment.at(net, "1")(x, y[:, None]))
     loss.backward()
     assert augment.params.eta is not None
     assert all(p.grad is not None and p.grad.isfinite().all() for p in net.parameters())
@@ -271,9 +273,8 @@ def test_stored_neighbors_are_refused_at_a_layer_and_work_at_the_input():
     for place in ("0", ["0"], ["input", "0"]):
         with pytest.raises(PlaceError, match=r"'0'. Use neighbors='batch' there"):
             augment.at(net, place)
-    with augment.at(net, "input") as tap:
-        output = net(x)
-        assert not torch.equal(tap.targets(y), y)
+    output, new_y = augment.at(net, "input")(x, y)
+    assert not torch.equal(new_y, y)
     assert output.shape == (16, 1)
 
 
@@ -340,24 +341,44 @@ def test_planes_that_are_known_give_what_each_batch_would_find(columns, monkeypa
     augment = CEMS(0.2, d=2, neighbors=9).fit(x, y)
     params = augment.draw(x[:16], y[:16])
     known = augment.transform(x[:16], y[:16], params)
-    assert augment._known is not None
+    assert augment._planes is not None
     others = augment.transform(x[:16] + 0.25, y[:16], params)  # rows that are not stored
-    monkeypatch.setattr(module, "_MOST_KNOWN", 0)
+    monkeypatch.setattr(CEMS, "most_known", 0)
     plain = CEMS(0.2, d=2, neighbors=9).fit(x, y)
     for found, shift in ((known, 0.0), (others, 0.25)):
         expected = plain.transform(x[:16] + shift, y[:16], params)
         for part, wanted in zip(found, expected, strict=True):
             assert torch.allclose(part, wanted, atol=1e-6)
-    assert plain._known is None
+    assert plain._planes is None
 
 
 def test_planes_are_found_anew_after_another_fit():
     x = torch.randn(40, 3, generator=torch.Generator().manual_seed(1))
     augment = CEMS(0.2, d=2, neighbors=9).fit(x, x[:, :1])
     augment(x[:8], x[:8, :1])
-    first = augment._known
+    first = augment._planes
     augment(x[8:16], x[8:16, :1])
-    assert augment._known is first
+    assert augment._planes is first
     augment.fit(2 * x, x[:, 1:2])
     augment(2 * x[:8], x[:8, 1:2])
-    assert augment._known is not first
+    assert augment._planes is not first
+
+
+@pytest.mark.parametrize("d", [2, "two_nn"])  # planes that are known, and that are not
+def test_many_runs_look_for_every_neighborhood_once(d, monkeypatch):
+    looked = []
+
+    def look(self, *batch, plain=CEMS._surroundings):
+        looked.append(self)
+        return plain(self, *batch)
+
+    x = torch.randn(3, 40, 2, generator=torch.Generator().manual_seed(0))
+    y = x.square().sum(2, keepdim=True)
+    parts = [CEMS(d=d, neighbors=8).fit(*rows) for rows in zip(x, y, strict=True)]
+    alike = copy.deepcopy(parts)
+    monkeypatch.setattr(CEMS, "_surroundings", look)
+    found = CEMS.across_runs(parts, x[:, :9], y[:, :9])
+    assert looked == parts
+    expected = [one(*rows) for one, *rows in zip(alike, x[:, :9], y[:, :9], strict=True)]
+    for new, wanted in zip(found, zip(*expected, strict=True), strict=True):
+        torch.testing.assert_close(new, torch.stack(wanted), rtol=1e-5, atol=1e-6)

@@ -238,13 +238,12 @@ def test_a_chain_acts_at_a_layer():
     torch.manual_seed(0)
     net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
     x, y = make_batch()
-    with Compose(CMixup(paired=True), FOMA(), GaussianNoise()).at(net, "1") as tap:
-        output = net(x)
-        targets = tap.targets(y)
+    at = Compose(CMixup(paired=True), FOMA(), GaussianNoise()).at(net, "1")
+    output, targets = at(x, y)
     assert len(output) == len(targets) == 8
     ((output.squeeze(1) - targets) ** 2).mean().backward()
     assert all(parameter.grad.isfinite().all() for parameter in net.parameters())
-    assert len(tap.params) == 3
+    assert len(at.params) == 3
 
 
 def test_at_a_layer_every_part_is_told_the_inputs_of_the_model():
@@ -256,9 +255,7 @@ def test_at_a_layer_every_part_is_told_the_inputs_of_the_model():
     net = nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 1))
     x, y = make_batch()
     chain = Compose(Watch(), Compose(Watch()))
-    with chain.at(net, "0") as tap:
-        net(x)
-        tap.targets(y)
+    chain.at(net, "0")(x, y)
     for part in (chain.parts[0], chain.parts[1].parts[0]):
         assert part.seen is x
         assert part.observed is None

@@ -192,11 +192,10 @@ def test_paired_batches_at_a_layer(cls, place):
     torch.manual_seed(0)
     net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
     x, y = make_batch(n=10)
-    with cls(paired=True).at(net, place) as tap:
-        output = net(x).squeeze(1)
-        targets = tap.targets(y)
-        loss = ((output - targets) ** 2).mean()
-    lam = tap.params.lam
+    at = cls(paired=True).at(net, place)
+    output, targets = at(x, y)
+    loss = ((output.squeeze(1) - targets) ** 2).mean()
+    lam = at.params.lam
     depth = 0 if place == "input" else int(place) + 1
     hidden = net[:depth](x)
     expected = net[depth:](lam * hidden[:5] + (1 - lam) * hidden[5:]).squeeze(1)
@@ -206,12 +205,11 @@ def test_paired_batches_at_a_layer(cls, place):
     assert all(parameter.grad.isfinite().all() for parameter in net.parameters())
 
 
-def test_targets_of_paired_batches_are_asked_after_the_model():
+def test_a_step_that_has_its_targets_cannot_get_fewer_of_them():
     net = nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 1))
     x, y = make_batch(n=10)
-    with pytest.raises(PlaceError, match="after the model"), Mixup(paired=True).at(net, "0") as tap:
-        tap.targets(y)
-        net(x)
+    with pytest.raises(PlaceError, match="made 5 samples of 10, but the training step has"):
+        Mixup(paired=True).at(net, "0").act_in(lambda x, _: net(x), x, y)
 
 
 @pytest.mark.parametrize("cls", CLASSES)

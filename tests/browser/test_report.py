@@ -23,8 +23,9 @@ from regaug.report.plots import draw_plots
 from regaug.studies.compare import compare
 from regaug.studies.facts import describe
 
-HOSTILE = "<script>console.error('ran')</script>"
 pytestmark = pytest.mark.serial
+
+HOSTILE = "<script>console.error('ran')</script>"
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "chrome")
 FLAGS = [
     *("--headless=new", "--disable-gpu", "--disable-quic", "--no-first-run"),

@@ -32,21 +32,20 @@ def train(method, settings, x, y, epochs=3, seed=0):
     """Train as the settings say; return the weights after every epoch."""
     net = make_net(seed)
     optimizer = torch.optim.Adam(net.parameters(), lr=1e-2)
-    augmentation = method.make_augmentation(settings, seed=seed).fit(x, y)
-    sampler = method.make_sampler(y, 16, settings, seed=seed)
-    place = "input" if settings["place"] == INPUT else "0"
+    ready = method.prepare(settings, seed=seed).fit(x, y)
+    augmentation, sampler = ready.augmentation, ready.sampler(y, 16)
+    at = augmentation.at(net, "input" if settings["place"] == INPUT else "0")
     history = []
-    with augmentation.at(net, place) as tap:
-        for epoch in range(epochs):
-            sampler.set_epoch(epoch)
-            augmentation.progress = epoch / epochs
-            for batch in sampler:
-                loss = F.mse_loss(net(x[batch]), tap.targets(y[batch]))
-                optimizer.zero_grad()
-                loss.backward()
-                optimizer.step()
-                assert loss.isfinite()
-            history.append(torch.cat([p.detach().flatten() for p in net.parameters()]))
+    for epoch in range(epochs):
+        sampler.set_epoch(epoch)
+        augmentation.progress = epoch / epochs
+        for batch in sampler:
+            loss = F.mse_loss(*at(x[batch], y[batch]))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            assert loss.isfinite()
+        history.append(torch.cat([p.detach().flatten() for p in net.parameters()]))
     return history
 
 

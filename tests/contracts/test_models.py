@@ -222,12 +222,10 @@ def test_an_augmentation_at_a_place_changes_prediction_and_targets(name, place, 
     x, y = make_batch(name)
     model = make(name)
     plain = model(x).detach()
-    with AUGMENTATIONS[augmentation](x, y).at(model, place) as tap:
-        prediction = model(x)
-        targets = tap.targets(y)
-        F.mse_loss(prediction, targets).backward()
+    prediction, targets = AUGMENTATIONS[augmentation](x, y).at(model, place)(x, y)
+    F.mse_loss(prediction, targets).backward()
     assert_finite_gradients(model)
-    assert not torch.allclose(prediction + 0, plain, atol=1e-5)
+    assert not torch.allclose(prediction, plain, atol=1e-5)
     assert not torch.allclose(targets, y, atol=1e-5)
 
 
@@ -236,9 +234,9 @@ def test_in_eval_an_augmentation_at_a_place_does_nothing(name, place):
     x, y = make_batch(name)
     model = make(name).eval()
     plain = model(x)
-    with FOMA(rho=0.9).at(model, place) as tap:
-        assert torch.equal(model(x), plain)
-        assert tap.targets(y) is y
+    prediction, targets = FOMA(rho=0.9).at(model, place)(x, y)
+    assert torch.equal(prediction, plain)
+    assert targets is y
 
 
 @pytest.mark.parametrize(("options", "rows"), [({"append": True}, 12), ({"paired": True}, 3)])
@@ -246,13 +244,12 @@ def test_in_eval_an_augmentation_at_a_place_does_nothing(name, place):
 def test_a_place_may_change_the_number_of_rows(name, place, options, rows):
     x, y = make_batch(name)
     model = make(name)
-    with Mixup(**options).at(model, place) as tap:
-        prediction = model(x)
-        if (name, place) in FIXED_ROWS:
-            with pytest.raises(PlaceError, match=f"turned {ROWS} rows into {rows}"):
-                tap.targets(y)
-            return
-        targets = tap.targets(y)
+    at = Mixup(**options).at(model, place)
+    if (name, place) in FIXED_ROWS:
+        with pytest.raises(PlaceError, match=f"turned {ROWS} rows into {rows}"):
+            at(x, y)
+        return
+    prediction, targets = at(x, y)
     assert len(prediction) == len(targets) == rows
     assert F.mse_loss(prediction, targets).isfinite()
 

@@ -146,6 +146,15 @@ def test_the_gradient_is_that_of_the_point(batch):
     assert torch.equal(cat([x.grad, y.grad]), weights)
 
 
+@pytest.mark.filterwarnings("ignore:.torch.jit.script")  # of torch's own making
+def test_the_forward_derivative_is_that_of_the_point_too():
+    x, y = torch.randn(2, 9, 3, generator=torch.Generator().manual_seed(0)).double().split(2, -1)
+    eta = torch.full((2, 9, 2), 0.1)
+    along = (x.sin(), y.cos())
+    new = torch.func.jvp(lambda x, y: cems(x, y, eta=eta), (x, y), along)[1]
+    torch.testing.assert_close(new, along, rtol=0, atol=0)
+
+
 @given(batches)
 def test_order_of_samples_does_not_matter(batch):
     new = cat(cems(*batch[:2], eta=batch[2]))

@@ -126,3 +126,19 @@ def test_bad_batches_are_named():
         foma(x, y.long(), lam=0.5, k=1)
     with pytest.raises(ArgumentError, match="`targets` must be one of"):
         foma(x, y, lam=0.5, k=1, targets="new")
+
+
+@pytest.mark.parametrize("center", [False, True])
+@pytest.mark.parametrize("targets", ["joint", "keep"])
+@pytest.mark.filterwarnings("ignore:.torch.jit.script")  # of torch's own making
+def test_the_forward_derivative_is_that_of_small_steps(center, targets):
+    x, y = make_batch(8, 3, seed=0)
+    along = make_batch(8, 3, seed=1)[0]
+
+    def function(x):
+        return foma(x, y, lam=0.3, k=2, center=center, targets=targets)
+
+    found = torch.func.jvp(function, (x,), (along,))[1]
+    ahead, behind = function(x + 1e-6 * along), function(x - 1e-6 * along)
+    for derivative, one, other in zip(found, ahead, behind, strict=True):
+        torch.testing.assert_close(derivative, (one - other) / 2e-6, rtol=1e-6, atol=1e-7)

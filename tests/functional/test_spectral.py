@@ -7,7 +7,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from torch.autograd import gradcheck
+from torch.autograd import forward_ad, gradcheck
 
 from regaug.exceptions import ArgumentError, ArgumentTypeError, NonFiniteError, RegaugError
 from regaug.functional import rank_at_share, scale_singular_values
@@ -352,9 +352,10 @@ def test_a_factor_of_zero_leaves_rank_k():
 
 def test_second_derivatives_say_what_to_do_instead():
     a = torch.randn(5, 3, requires_grad=True)
-    new = scale_singular_values(a, lam=0.5, k=1).sum()
+    new = scale_singular_values(a, lam=0.5, k=1).square().sum()
+    (gradient,) = torch.autograd.grad(new, a, create_graph=True)
     with pytest.raises(RegaugError, match="gradient='frozen'"):
-        torch.autograd.grad(new, a, create_graph=True)
+        gradient.sum().backward()
     frozen = scale_singular_values(a, lam=0.5, k=1, gradient="frozen").square().sum()
     (gradient,) = torch.autograd.grad(frozen, a, create_graph=True)
     gradient.sum().backward()
@@ -441,3 +442,87 @@ def test_bad_arguments_are_named(case):
 def test_rank_at_share_checks_the_share(rho):
     with pytest.raises(ArgumentError, match="`rho` must be"):
         rank_at_share(torch.ones(3), rho)
+
+
+# Forward mode and torch.func
+
+
+def small_step(function, a, along, step=1e-6):
+    """The derivative by finite differences."""
+    return (function(a + step * along) - function(a - step * along)) / (2 * step)
+
+
+@pytest.mark.parametrize("scale", ["trailing", "leading"])
+@pytest.mark.parametrize("k", [0, 1, 3])
+@pytest.mark.parametrize("shape", [(6, 4), (4, 6), (2, 5, 4)])
+@pytest.mark.filterwarnings("ignore:.torch.jit.script")  # of torch's own making
+def test_every_derivative_is_that_of_small_steps(shape, k, scale):
+    generator = torch.Generator().manual_seed(0)
+    a, along = (torch.randn(shape, dtype=torch.float64, generator=generator) for _ in range(2))
+
+    def function(a):
+        return scale_singular_values(a, lam=0.3, k=k, scale=scale)
+
+    expected = small_step(function, a, along)
+    with forward_ad.dual_level():
+        dual = forward_ad.unpack_dual(function(forward_ad.make_dual(a, along)))
+    jacobian = torch.func.jacrev(function)(a)
+    found = {
+        "dual": dual.tangent,
+        "jvp": torch.func.jvp(function, (a,), (along,))[1],
+        "jacrev": (jacobian * along).flatten(a.ndim).sum(-1),
+        "jacfwd": (torch.func.jacfwd(function)(a) * along).flatten(a.ndim).sum(-1),
+        "vjp": torch.func.vjp(function, a)[1](along)[0],  # the derivative is symmetric
+        "grad": torch.func.grad(lambda a: (function(a) * along).sum())(a),
+    }
+    for name, derivative in found.items():
+        torch.testing.assert_close(
+            derivative,
+            expected,
+            rtol=1e-6,
+            atol=1e-7,
+            msg=lambda text, name=name: f"{name}: {text}",
+        )
+    torch.testing.assert_close(dual.primal, function(a))
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit.script")  # of torch's own making
+def test_extreme_magnitudes_have_a_forward_derivative():
+    generator = torch.Generator().manual_seed(0)
+    a, along = (torch.randn(6, 4, dtype=torch.float64, generator=generator) for _ in range(2))
+
+    def function(a):
+        return scale_singular_values(a, lam=0.3, k=2)
+
+    for size in (1e-30, 1e30):
+        found = torch.func.jvp(function, (size * a,), (along,))[1]
+        torch.testing.assert_close(found, small_step(function, a, along), rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit.script")  # of torch's own making
+def test_forward_mode_treats_frozen_directions_as_constants():
+    a, along = torch.eye(3, dtype=torch.float64).cumsum(0), torch.ones(3, 3, dtype=torch.float64)
+    frozen = partial(scale_singular_values, lam=0.3, k=1, gradient="frozen")
+    found = torch.func.jvp(frozen, (a,), (along,))[1]
+    expected = torch.func.vjp(frozen, a)[1](along)[0]
+    torch.testing.assert_close(found, expected)
+
+
+@pytest.mark.parametrize("outer", ["jacrev", "jacfwd"])
+@pytest.mark.parametrize("inner", ["jacrev", "jacfwd"])
+@pytest.mark.filterwarnings("ignore:.torch.jit.script")  # of torch's own making
+def test_second_derivatives_of_torch_func_are_refused(outer, inner):
+    first = getattr(torch.func, inner)(partial(scale_singular_values, lam=0.3, k=1))
+    with pytest.raises(RegaugError, match="no derivative of its own. Use gradient='frozen'"):
+        getattr(torch.func, outer)(first)(torch.randn(4, 3))
+
+
+def test_vmap_is_told_that_a_stack_will_do():
+    stack = torch.randn(3, 5, 4)
+    function = partial(scale_singular_values, lam=0.3, k=2)
+    mapped = (function, torch.func.grad(lambda a: function(a).sum()))
+    for each in mapped:
+        with pytest.raises(RegaugError, match=r"Give the whole stack \(..., n, r\) at once"):
+            torch.func.vmap(each)(stack)
+    whole = function(stack)
+    torch.testing.assert_close(whole, torch.stack([function(a) for a in stack]))

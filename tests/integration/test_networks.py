@@ -24,6 +24,10 @@ from regaug.training import Settings, fit
 METHODS = {"erm": {}, "foma-rho": {"place": "layer"}}
 
 methods = pytest.mark.parametrize("method", list(METHODS))
+# The plain step is a part of the other, and these nets are large.
+rather_foma = pytest.mark.parametrize(
+    "method", [pytest.param("erm", marks=pytest.mark.slow), "foma-rho"]
+)
 
 
 def first_rows(split, train, rest):
@@ -137,7 +141,7 @@ def poverty(tmp_path_factory):
     return replace(standardize(split), more={})
 
 
-@methods
+@rather_foma
 def test_resnet_takes_two_steps_on_satellite_images(poverty, method):
     train(ResNet18(channels=8), poverty, method, epochs=1, batch_size=4)
 
@@ -166,7 +170,7 @@ def echo(tmp_path_factory):
     return folder
 
 
-@methods
+@rather_foma
 def test_r2plus1d_takes_two_steps_on_short_clips(echo, method):
     split = standardize(load_echo(path=echo, frames=2, period=8).split())
     train(R2Plus1D18(), split, method, epochs=1, batch_size=2)

@@ -24,24 +24,27 @@ def make_net(seed):
     )
 
 
+@pytest.mark.parametrize(
+    "seeds", [range(3), pytest.param(range(3, 20), marks=pytest.mark.slow)], ids=["few", "many"]
+)
 @pytest.mark.parametrize("options", [{"rho": 0.9}, {"k": "two_nn"}], ids=["foma-rho", "foma"])
-def test_airfoil_trains_at_the_first_layer_for_twenty_seeds(airfoil, options):
+def test_airfoil_trains_at_the_first_layer_whatever_the_seed(airfoil, options, seeds):
     x, y = airfoil
-    for seed in range(20):
+    for seed in seeds:
         net = make_net(seed)
         optimizer = torch.optim.Adam(net.parameters(), lr=1e-2)
         augmentation = FOMA(generator=torch.Generator().manual_seed(seed), **options)
         sampler = NearestBatchSampler(y, 32, seed=seed)
         losses = []
-        with augmentation.at(net, "1") as tap:
-            while len(losses) < 200:
-                sampler.set_epoch(len(losses))
-                for batch in sampler:
-                    loss = F.mse_loss(net(x[batch]), tap.targets(y[batch]))
-                    optimizer.zero_grad()
-                    loss.backward()
-                    optimizer.step()
-                    losses.append(loss.item())
+        at = augmentation.at(net, "1")
+        while len(losses) < 200:
+            sampler.set_epoch(len(losses))
+            for batch in sampler:
+                loss = F.mse_loss(*at(x[batch], y[batch]))
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                losses.append(loss.item())
         assert np.isfinite(losses).all(), seed
         assert np.mean(losses[-30:]) < 0.1 * y.square().mean()  # the loss of predicting zero
 
@@ -50,13 +53,13 @@ def train(net, batches, augmentation, place, x, y, rate=1e-2):
     """Train one epoch on these batches; return the mean loss."""
     optimizer = torch.optim.SGD(net.parameters(), lr=rate)
     losses = []
-    with augmentation.at(net, place) as tap:
-        for batch in batches:
-            loss = F.mse_loss(net(x[batch]), tap.targets(y[batch]))
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            losses.append(loss.item())
+    at = augmentation.at(net, place)
+    for batch in batches:
+        loss = F.mse_loss(*at(x[batch], y[batch]))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
     return np.mean(losses)
 
 
@@ -65,38 +68,33 @@ def standardized(airfoil):
 
 
 @pytest.mark.parametrize("name", methods.names())
-def test_every_method_trains_on_airfoil_for_fifty_epochs(airfoil, name):
+def test_every_method_trains_on_airfoil(airfoil, name):
     x, y = standardized(airfoil)
-    method = methods.get(name)
-    settings = method.settings()
+    ready = methods.get(name).prepare().fit(x, y)
     net = make_net(seed=0)
-    optimizer = torch.optim.Adam(net.parameters(), lr=1e-3)
-    augmentation = method.make_augmentation(settings).fit(x, y)
-    sampler = method.make_sampler(y, 32, settings)
-    place = "1" if settings["place"] == methods.LAYER else "input"
+    optimizer = torch.optim.Adam(net.parameters(), lr=3e-3)
+    augmentation, sampler = ready.augmentation, ready.sampler(y, 32)
+    at = augmentation.at(net, "1" if ready.settings["place"] == methods.LAYER else "input")
     losses = []
-    with augmentation.at(net, place) as tap:
-        for epoch in range(50):
-            sampler.set_epoch(epoch)
-            augmentation.progress = epoch / 50
-            for batch in sampler:
-                loss = F.mse_loss(net(x[batch]), tap.targets(y[batch]))
-                optimizer.zero_grad()
-                loss.backward()
-                optimizer.step()
-                losses.append(loss.item())
+    for epoch in range(15):
+        sampler.set_epoch(epoch)
+        augmentation.progress = epoch / 15
+        for batch in sampler:
+            loss = F.mse_loss(*at(x[batch], y[batch]))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
     assert np.isfinite(losses).all()
-    assert F.mse_loss(net(x), y) < 0.25  # of the targets' variance; erm is at about 0.07
+    assert F.mse_loss(net(x), y) < 0.25  # of the targets' variance; erm is at about 0.09
 
 
 @pytest.mark.parametrize("name", [name for name in methods.names() if name != "erm"])
 def test_the_end_of_anneal_is_exactly_plain_training(airfoil, name):
     x, y = standardized(airfoil)
-    method = methods.get(name)
-    settings = method.settings(anneal=0.7)
-    augmentation = method.make_augmentation(settings).fit(x, y)
-    batches = list(method.make_sampler(y, 32, settings))
-    place = "1" if settings["place"] == methods.LAYER else "input"
+    ready = methods.get(name).prepare({"anneal": 0.7}).fit(x, y)
+    augmentation, batches = ready.augmentation, list(ready.sampler(y, 32))
+    place = "1" if ready.settings["place"] == methods.LAYER else "input"
     nets = [make_net(seed=0) for _ in range(3)]
     augmentation.progress = 0.7
     train(nets[0], batches, augmentation, place, x, y)

@@ -188,9 +188,8 @@ def train_by_hand(augmentation, place, epochs=2, accumulate=1):
                 x, y = augmentation(x, y)
                 loss = F.mse_loss(net(x), y)
             else:
-                with augmentation.at(net, place.removeprefix("net.")) as tap:
-                    loss = F.mse_loss(net(x), tap.targets(y))
-            (getattr(augmentation.params, "weight", 1.0) * loss / accumulate).backward()
+                loss = F.mse_loss(*augmentation.at(net, place.removeprefix("net."))(x, y))
+            (augmentation.weight * loss / accumulate).backward()
             if (number + 1) % accumulate == 0 or number + 1 == len(batches):
                 optimizer.step()
                 optimizer.zero_grad()
@@ -718,9 +717,8 @@ def test_two_callbacks_act_in_one_step_inputs_first(swap):
         for number, weight in zip(numbers, ("one", "lam"), strict=True)
     )
     x, y = inputs(x, y)
-    with layer.at(net, "1") as tap:
-        loss = F.mse_loss(net(x), tap.targets(y))
-    (layer.params.weight * loss).backward()
+    loss = F.mse_loss(*layer.at(net, "1")(x, y))
+    (layer.weight * loss).backward()
     torch.optim.SGD(net.parameters(), lr=0.1).step()
     torch.testing.assert_close(weights(module), weights(net), rtol=0, atol=1e-6)
 

@@ -241,9 +241,9 @@ def test_inner_errors_are_those_of_the_nets_on_rows_they_have_not_seen(automatic
 
 def test_foma_has_random_batches_unless_it_is_told_otherwise():
     x, y = make_rows()
-    assert small().fit(x, y).model_.settings.method["sampler"] == "random"
+    assert small().fit(x, y).model_.settings.method_settings["sampler"] == "random"
     told = small(method_settings={"sampler": "nearest", "rho": 0.8}).fit(x, y).model_.settings
-    assert (told.method["sampler"], told.method["rho"]) == ("nearest", 0.8)
+    assert (told.method_settings["sampler"], told.method_settings["rho"]) == ("nearest", 0.8)
 
 
 def test_auto_is_plain_training_where_there_are_few_rows():

@@ -29,7 +29,9 @@ def test_the_script_runs_and_has_the_chosen_settings(make_study, make_facts, tmp
         if run.is_baseline:
             return record
         own = methods.get(run.method).settings()
-        settings = Settings(epochs=2, learning_rate=0.0123456789, batch_size=16, method=own)
+        settings = Settings(
+            epochs=2, learning_rate=0.0123456789, batch_size=16, method_settings=own
+        )
         return replace(record, run=replace(run, log=True, settings=settings))
 
     rng = np.random.default_rng(0)
@@ -44,7 +46,7 @@ def test_the_script_runs_and_has_the_chosen_settings(make_study, make_facts, tmp
     settings = found["result"].settings
     assert (settings.epochs, settings.batch_size) == (2, 16)
     assert settings.learning_rate == 0.0123457
-    assert dict(settings.method) == methods.get("c-mixup").settings()
+    assert dict(settings.method_settings) == methods.get("c-mixup").settings()
     assert found["split"].log
     assert found["net"].inputs == 1
 

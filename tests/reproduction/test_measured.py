@@ -1,38 +1,52 @@
 """From finished runs to a table: means, standard errors apart, and what is not finished."""
 
+import json
 import math
 
 import pytest
 
+from regaug.metrics import Scores
 from regaug.reproduction import published
-from regaug.reproduction.measured import choose, measure
+from regaug.reproduction.measured import Measured, choose_runs, measure
+from regaug.reproduction.problems import PaperData
 from regaug.reproduction.recipes import paper_settings
-from regaug.reproduction.sources import Source
 from regaug.reproduction.tables import EXPERIMENTS, Row, Size
-from regaug.reproduction.words import as_markdown, measured_tables
-from regaug.reproduction.work import Run
-from regaug.runs.store import StoredRun
+from regaug.runs.record import RunRecord
+from regaug.runs.run import Run
 
-SOURCE = Source("airfoil", "airfoil", "", load=None)
+DATA = PaperData("airfoil", "airfoil")
 
 
 def make_run(method="erm", split=0, trial=None, protocol="paper"):
     settings = paper_settings("airfoil", method, seed=split)
-    return Run("airfoil", "airfoil", protocol, method, split, settings, trial)
+    return Run(f"airfoil/{protocol}", method, split, split, settings, trial)
+
+
+def make_scores(rmse, pearson=0.7, groups=None):
+    values = {"mae": rmse, "mape": rmse / 2, "r2": 0.5, "pearson": pearson}
+    return Scores(n=20, rmse=rmse, n_zero=0, groups=groups or {}, **values)
 
 
 def finish(run, test, validation=1.0):
-    numbers = {"rmse": test, "mape": test / 2, "mae": test, "r2": 0.5, "pearson": 0.7}
-    scores = {"test": numbers, "validation": numbers | {"rmse": validation}}
-    result = {"scores": scores, "sizes": [60, 20, 20], "ending": "finished"}
-    return StoredRun(run.key, run.describe(), result)
+    scores = {"test": make_scores(test), "validation": make_scores(validation)}
+    return RunRecord(run, scores, "finished", 1, 1, 0.1, (60, 20, 20), {})
 
 
-def table(rows, done):
-    results = {stored.key: stored for stored in done}
-    return measure(
-        EXPERIMENTS["in-distribution"], SOURCE, rows, results, size=Size(), command="the command"
-    )
+def table(rows, done, data=DATA):
+    records = {record.run.key: record for record in done}
+    name = EXPERIMENTS["in-distribution"]
+    return measure(name, data, rows, records, size=Size(), command="the command")
+
+
+def make_tuned():
+    rows, done = [], []
+    for method, shift in (("erm", 0.0), ("mixup", -0.5)):
+        runs = tuple(
+            make_run(method, split, trial, "tuned") for trial in range(2) for split in range(5)
+        )
+        rows.append(Row(method, "airfoil", method, "tuned", runs))
+        done += [finish(run, 2 + shift + 0.01 * run.split, validation=run.trial) for run in runs]
+    return rows, done
 
 
 def test_means_stand_beside_the_published_ones_in_standard_errors():
@@ -45,18 +59,43 @@ def test_means_stand_beside_the_published_ones_in_standard_errors():
     error = math.sqrt(0.1**2 / 3 + cell.sd**2 / 3 + 0.001**2 / 12)
     assert figure.apart == pytest.approx((2.6 - cell.mean) / error)
     assert figure.published == "2.901 ± 0.067"
+    assert str(figure.score) == "RMSE 2.6"
 
 
 def test_of_several_settings_the_validation_error_chooses():
     runs = tuple(make_run("noise", split, trial) for split in range(2) for trial in range(2))
     row = Row("noise", "airfoil", "noise", "paper", runs)
-    results = {
+    records = {
         run.key: finish(run, test=10 * run.trial + run.split, validation=5 - run.trial)
         for run in runs
     }
-    assert [run.result["scores"]["test"]["rmse"] for run in choose(row, results)] == [10, 11]
-    results.pop(runs[-1].key)  # the second split has not tried both
-    assert [run.run["split"] for run in choose(row, results)] == [0]
+    assert [own.score("test", "rmse") for own in choose_runs(row, records)] == [10, 11]
+    records.pop(runs[-1].key)  # the second split has not tried both
+    assert [own.run.split for own in choose_runs(row, records)] == [0]
+
+
+def test_of_correlations_the_highest_on_validation_is_chosen():
+    runs = [Run("davis-by-protein/paper", "noise", 0, 0, None, trial) for trial in range(2)]
+    records = {}
+    for run, validation in zip(runs, (0.2, 0.6), strict=True):
+        scores = {"validation": make_scores(1.0, validation), "test": make_scores(1.0, validation)}
+        records[run.key] = RunRecord(run, scores, "finished", 1, 1, 0.1, (60, 20, 20), {})
+    row = Row("noise", "dti", "noise", "paper", tuple(runs))
+    assert [own.run.trial for own in choose_runs(row, records)] == [1]
+
+
+def test_the_worst_group_is_the_one_with_the_lowest_correlation():
+    run = Run("davis-by-protein/paper", "erm", 0, 0, paper_settings("dti", "erm", seed=0))
+    groups = {name: make_scores(1.0, r) for name, r in (("a", 0.4), ("b", 0.1), ("c", None))}
+    scores = {"validation": make_scores(1.0), "test": make_scores(1.0, 0.3, groups)}
+    record = RunRecord(run, scores, "finished", 1, 1, 0.1, (60, 20, 20), {})
+    row = Row("erm", "dti", "erm", "paper", (run,))
+    found = table([row], [record], PaperData("dti", "davis-by-protein"))
+    figures = found.paper[0].figures
+    assert [(own.title, own.mean) for own in figures] == [
+        ("Pearson's R", 0.3),
+        ("Pearson's R, worst", 0.1),
+    ]
 
 
 def test_what_is_not_finished_is_said():
@@ -65,37 +104,43 @@ def test_what_is_not_finished_is_said():
     line = found.paper[0]
     assert (line.done, line.planned) == (1, 3)
     assert line.figures[0].sd is line.figures[0].apart is None
-    text = next(measured_tables(found.to_dict()))
+    text = found.tables()["paper protocol"]
     assert text.rows[0][0] == "erm, 1 of 3 runs"
-    assert "| 2.5 | 2.901 ± 0.067 (quoted) |  |" in as_markdown(text)
+    assert "| 2.5 | 2.901 ± 0.067 (quoted) |  |" in text.to_markdown()
 
 
 def test_tuned_rows_are_compared_with_plain_training():
-    rows, done = [], []
-    for method, shift in (("erm", 0.0), ("mixup", -0.5)):
-        runs = tuple(
-            make_run(method, split, trial, "tuned") for trial in range(2) for split in range(5)
-        )
-        rows.append(Row(method, "airfoil", method, "tuned", runs))
-        done += [finish(run, 2 + shift + 0.01 * run.split, validation=run.trial) for run in runs]
-    found = table(rows, done)
-    tuned = {row["name"]: row for row in found.tuned}
-    assert tuned["mixup"]["change"] == pytest.approx(-25, abs=0.5)
-    assert "mixup lowers" in found.verdict
-    assert set(found.best) == {"erm", "mixup"}
-    assert table(rows, done[:1]).tuned == ()  # nothing that both have tried
+    rows, done = make_tuned()
+    tuned = table(rows, done).tuned
+    assert tuned.comparison.row("mixup").change == pytest.approx(-25, abs=0.5)
+    assert (tuned.comparison.metric, tuned.comparison.unit) == ("rmse", "percent")
+    assert "mixup lowers" in tuned.verdict
+    assert set(tuned.best) == {"erm", "mixup"}
+    assert tuned.search == "2 settings of each method on 5 splits, at most 100 epochs."
+    chosen = {run.key for row in rows for run in row.runs if run.trial == 0}
+    assert {key for keys in tuned.keys.values() for key in keys} == chosen
+    assert table(rows, done[:1]).tuned is None  # nothing that both have tried
+
+
+def test_what_was_measured_survives_json():
+    rows, done = make_tuned()
+    runs = tuple(make_run(split=seed) for seed in range(3))
+    rows.append(Row("erm", "airfoil", "erm", "paper", runs))
+    found = table(rows, [*done, *(finish(run, 2.5 + 0.1 * run.split) for run in runs)])
+    assert Measured.from_dict(json.loads(json.dumps(found.to_dict()))) == found
+    assert len(found.keys) == 3 + 10
 
 
 @pytest.mark.parametrize(
     ("size", "words"),
     [
         (Size(), ""),
-        (Size(epochs=7, trials=0.4), "at most 7 epochs in the paper's protocol, 40% of the set"),
-        (Size(epochs=7, protocols=("paper",)), "budget: at most 7 epochs in the paper's protocol."),
-        (Size(trials=0.4, epochs=7, protocols=("tuned",)), "budget: 40% of the settings that"),
+        (Size(epochs=7, trials=0.4), "at most 7 epochs in the paper's protocol, 40 % of the set"),
+        (Size(epochs=7, protocols=("paper",)), "given: at most 7 epochs in the paper's protocol."),
+        (Size(trials=0.4, epochs=7, protocols=("tuned",)), "given: 40 % of the settings that"),
     ],
 )
 def test_what_is_cut_short_is_said_of_the_protocols_that_are_run(size, words):
-    found = measure(EXPERIMENTS["in-distribution"], SOURCE, [], {}, size=size, command="")
+    found = measure(EXPERIMENTS["in-distribution"], DATA, [], {}, size=size, command="")
     assert words in found.size
     assert bool(words) == bool(found.size)

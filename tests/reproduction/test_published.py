@@ -10,7 +10,6 @@ from regaug.augment import FOMA
 from regaug.exceptions import UnknownNameError
 from regaug.metrics import METRICS
 from regaug.reproduction import published
-from regaug.training import Settings
 
 IN_DISTRIBUTION = {"airfoil", "no2", "exchange-rate", "electricity", "echo"}
 OUT_OF_DISTRIBUTION = {"rcf-mnist", "crimes", "dti", "povertymap"}
@@ -273,12 +272,12 @@ FOMA_RHO_SETTINGS = {
 def test_settings_equal_the_paper(method, expected):
     for name, values in expected.items():
         found = published.settings(name, method)
-        own = found["method"]
+        own = found.method_settings
         assert values == (
-            found["learning_rate"],
-            found["batch_size"],
+            found.learning_rate,
+            found.batch_size,
             own["place"],
-            found["epochs"],
+            found.epochs,
             own["scale"],
             own["alpha"],
             *([own["rho"]] if "rho" in own else []),
@@ -288,9 +287,8 @@ def test_settings_equal_the_paper(method, expected):
 @pytest.mark.parametrize("method", ["foma", "foma-rho"])
 @pytest.mark.parametrize("name", sorted(IN_DISTRIBUTION | OUT_OF_DISTRIBUTION))
 def test_settings_can_be_used_as_they_are(name, method):
-    settings = Settings(**published.settings(name, method))
-    full = methods.get(method).settings(**settings.method)
-    augmentation = methods.get(method).make_augmentation(full)
+    ready = methods.get(method).prepare(published.settings(name, method).method_settings)
+    full, augmentation = ready.settings, ready.augmentation
     assert (augmentation.p, augmentation.anneal) == (1.0, None)
     assert full["place"] in ("input", "layer", "both")
     assert ("rho" in full) == (method == "foma-rho")
@@ -299,7 +297,7 @@ def test_settings_can_be_used_as_they_are(name, method):
 def test_places_and_scales_are_counted_as_printed():
     def count(method, option):
         names = IN_DISTRIBUTION | OUT_OF_DISTRIBUTION
-        return Counter(published.settings(name, method)["method"][option] for name in names)
+        return Counter(published.settings(name, method).method_settings[option] for name in names)
 
     assert count("foma", "place") == {"layer": 5, "both": 2, "input": 2}
     assert count("foma", "scale") == {"trailing": 8, "leading": 1}
@@ -308,8 +306,8 @@ def test_places_and_scales_are_counted_as_printed():
 
 
 def test_changing_what_was_returned_changes_nothing_else():
-    published.settings("airfoil", "foma")["method"]["alpha"] = 99
-    assert published.settings("airfoil", "foma")["method"]["alpha"] == 0.8
+    published.settings("airfoil", "foma").method_settings["alpha"] = 99
+    assert published.settings("airfoil", "foma").method_settings["alpha"] == 0.8
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,10 @@ curves = st.lists(optional, max_size=4)
 records = st.builds(
     RunRecord,
     run=st.sampled_from(
-        [Run("$p", "ridge", 0, 7), Run("p", "erm", 1, 3, Settings(method={"k": (1, 2)}), 0, True)]
+        [
+            Run("$p", "ridge", 0, 7),
+            Run("p", "erm", 1, 3, Settings(method_settings={"k": (1, 2)}), 0, True),
+        ]
     ),
     scores=st.dictionaries(st.sampled_from(["validation", "test", "$more"]), scores, max_size=2),
     ending=st.sampled_from(["finished", "early", "diverged"]),
@@ -133,7 +136,7 @@ def make_result(split, *, ending="finished", best_epoch=2):
     history = tuple(Epoch(1 / epoch, 0.123456789, math.nan, None) for epoch in (1, 2, 3))
     return RunResult(
         method="erm",
-        settings=Settings(method={"penalty": 3}),
+        settings=Settings(method_settings={"penalty": 3}),
         history=history,
         best_epoch=best_epoch,
         ending=ending,

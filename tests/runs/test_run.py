@@ -112,7 +112,9 @@ settings = st.builds(
     patience=st.none() | st.integers(1, 9),
     metric=st.sampled_from(["rmse", "pearson"]),
     seed=st.integers(0, 9),
-    method=st.dictionaries(keys, own_values | st.lists(st.text(max_size=3)).map(tuple), max_size=3),
+    method_settings=st.dictionaries(
+        keys, own_values | st.lists(st.text(max_size=3)).map(tuple), max_size=3
+    ),
 )
 runs = st.builds(
     Run,
@@ -140,13 +142,13 @@ def test_runs_have_the_same_key_if_and_only_if_they_are_equal(run, other):
     assert run.key == run_key(run.to_dict())
 
 
-RUN = Run("houses", "foma", 1, 5, Settings(epochs=5, method={"rho": 0.5}), trial=2)
+RUN = Run("houses", "foma", 1, 5, Settings(epochs=5, method_settings={"rho": 0.5}), trial=2)
 CHANGES = {
     "problem": "flats",
     "method": "ada",
     "split": 2,
     "seed": 6,
-    "settings": Settings(epochs=6, method={"rho": 0.5}),
+    "settings": Settings(epochs=6, method_settings={"rho": 0.5}),
     "trial": None,
     "log": True,
 }
@@ -168,7 +170,7 @@ SETTINGS = {
     "clip": 0.7,
     "patience": 7,
     "metric": "mae",
-    "method": {"rho": 0.6},
+    "method_settings": {"rho": 0.6},
 }
 
 
@@ -190,7 +192,7 @@ def test_a_run_without_settings_is_a_baseline_and_stacks_with_nothing():
     assert not baseline.can_stack
     assert not RUN.is_baseline
     assert RUN.can_stack
-    at_both = replace(RUN, settings=Settings(method={"place": methods.BOTH}))
+    at_both = replace(RUN, settings=Settings(method_settings={"place": methods.BOTH}))
     assert not at_both.can_stack
 
 

@@ -105,7 +105,7 @@ scores = st.builds(
     {"$float": "\ud800\n\u2028"},
 )
 def test_what_is_added_is_read_back(shared, groups, chosen):
-    run = Run("$houses", "foma", len(shared.done()), 0, Settings(method={"k": (1, 2)}), 3)
+    run = Run("$houses", "foma", len(shared.done()), 0, Settings(method_settings={"k": (1, 2)}), 3)
     by_part = {"$more": Scores(9, 1, 0.5, None, 0, None, None, groups)}
     curves, sample = {"test": [1.0, None]}, Sample([[0.5, None]], [[1, 2.5]])
     record = RunRecord(
@@ -216,6 +216,7 @@ for i in range(200):
 """
 
 
+@pytest.mark.serial
 @pytest.mark.parametrize("is_sent", [False, True], ids=["own store", "sent store"])
 def test_two_processes_write_at_once_and_nothing_is_lost(tmp_path, is_sent):
     sent = Store(tmp_path, {"seed": 0}) if is_sent else None
@@ -256,6 +257,7 @@ for trial in range(60):
 """
 
 
+@pytest.mark.serial
 @pytest.mark.parametrize("has_links", [True, False], ids=["links", "no links"])
 def test_of_two_creators_exactly_one_wins(tmp_path, has_links):
     barrier, pipes = SERVER.Barrier(2), [SERVER.Pipe() for _ in range(2)]
@@ -303,6 +305,7 @@ while True:
 """
 
 
+@pytest.mark.serial
 def test_twenty_kills_at_random_moments_lose_no_announced_run(tmp_path):
     moments, announced = random.Random(0), []
     for turn in range(20):

@@ -42,7 +42,9 @@ def make_runs(names=METHODS, trials=4, splits=3, seed=0, baselines=("mean", "rid
     for trial in range(trials):
         for name in names:
             own = methods.get(name).settings(**({"place": "layer"} if trial == 3 else {}))
-            settings = Settings(epochs=9, patience=2, batch_size=SIZES[trial % 3], method=own)
+            settings = Settings(
+                epochs=9, patience=2, batch_size=SIZES[trial % 3], method_settings=own
+            )
             runs += [
                 Run("p", name, i, seed + 99 * trial + i, settings, trial) for i in range(splits)
             ]
@@ -66,7 +68,7 @@ def test_tasks_hold_every_run_once_in_stacks_that_fit(names, trials, splits, see
         assert len({(run.problem, run.method, run.is_baseline) for run in task}) == 1
         if task[0].settings is not None:
             own = [run.settings for run in task]
-            assert len({(each.batch_size, each.method["place"]) for each in own}) == 1
+            assert len({(each.batch_size, each.method_settings["place"]) for each in own}) == 1
             assert problems is TABLE or len(task) == 1
 
 
@@ -89,7 +91,7 @@ def test_tasks_are_in_the_order_of_their_first_runs(problems):
 
 
 def test_runs_that_act_at_two_places_are_tasks_of_their_own():
-    settings = Settings(method=methods.get("mixup").settings(place=methods.BOTH))
+    settings = Settings(method_settings=methods.get("mixup").settings(place=methods.BOTH))
     runs = [Run("p", "mixup", 0, seed, settings) for seed in range(3)]
     assert make_tasks(runs, TABLE) == [(run,) for run in runs]
 

@@ -44,7 +44,7 @@ def make_own(**options):
 
 def make_runs(method="erm", *, splits=2, epochs=3, log=False, own=(), **changes):
     own = methods.get(method).settings(**dict(own))
-    settings = Settings(epochs=epochs, **changes, method=own)
+    settings = Settings(epochs=epochs, **changes, method_settings=own)
     return tuple(Run("bowl", method, i, 10 + i, settings, 0, log) for i in range(splits))
 
 
@@ -147,14 +147,14 @@ def test_a_baseline_has_the_scores_of_fit_baseline(worker):
     for record in worker.do(baselines("ridge")):
         expected = fit_baseline("ridge", make_splits()[record.run.split])
         assert record.scores == expected.scores
-        assert record.chosen == expected.settings.method
+        assert record.chosen == expected.settings.method_settings
         assert (record.best_epoch, record.epochs, record.curves) == (0, 0, {})
 
 
 def test_the_metric_of_the_problem_chooses_a_baselines_penalty():
     expected = fit_baseline("ridge", make_splits()[0], metric="mae")
     (record,) = Worker([make_problem(metric="mae")]).do(baselines("ridge", splits=1))
-    assert record.chosen == expected.settings.method
+    assert record.chosen == expected.settings.method_settings
 
 
 @pytest.mark.parametrize("own", [False, True], ids=["stack", "own net"])

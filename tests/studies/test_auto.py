@@ -77,7 +77,7 @@ def test_what_helps_beyond_doubt_is_taken():
     # Plain training at a rate that learns nothing, mixup at a good one.
     own = {
         "erm": Settings(epochs=20, learning_rate=1e-9),
-        "mixup": Settings(epochs=20, learning_rate=1e-2, method={"alpha": 0.1}),
+        "mixup": Settings(epochs=20, learning_rate=1e-2, method_settings={"alpha": 0.1}),
     }
     choice = choose_run(make_problem(), settings=own)
     assert choice.run.method == "mixup"
@@ -125,7 +125,14 @@ def test_the_model_is_that_of_a_study_of_the_other_rows():
     study = compare(known, quick=True, seed=2)
     best = study.best[study.verdict.recommended]
     assert model.method == best.method
-    for name in ("learning_rate", "weight_decay", "batch_size", "epochs", "patience", "method"):
+    for name in (
+        "learning_rate",
+        "weight_decay",
+        "batch_size",
+        "epochs",
+        "patience",
+        "method_settings",
+    ):
         assert getattr(model.settings, name) == getattr(best.settings, name)
     assert sum(len(event.records) for event in seen) == 2 * 8 * 5
     assert same_weights(model, fit_as(data, best, members=2, seed=2))
@@ -137,11 +144,11 @@ def make_run(name, log=False, **settings):
 
 def test_what_is_recommended_is_trained():
     own = {"alpha": 0.3, "p": 0.25}
-    run = make_run("mixup", method=own, learning_rate=0.005, batch_size=16)
+    run = make_run("mixup", method_settings=own, learning_rate=0.005, batch_size=16)
     model = fit_as(make_data(), run, members=2)
     assert model.method == "mixup"
     assert (model.settings.learning_rate, model.settings.batch_size) == (0.005, 16)
-    assert {name: model.settings.method[name] for name in own} == own
+    assert {name: model.settings.method_settings[name] for name in own} == own
     assert not model.members.log
 
 
@@ -159,7 +166,7 @@ def test_a_method_may_be_named_and_then_there_is_no_study(monkeypatch):
 
     monkeypatch.setattr(auto, "choose_run", refuse)
     model = regaug.fit(make_data(), method="noise", members=1, method_settings={"sigma": 0.1})
-    assert (model.method, model.settings.method["sigma"]) == ("noise", 0.1)
+    assert (model.method, model.settings.method_settings["sigma"]) == ("noise", 0.1)
     with pytest.raises(UnknownNameError, match="Unknown method 'automatic'"):
         fit(make_data(), method="automatic")
     with pytest.raises(AssertionError, match="a study"):

@@ -116,7 +116,7 @@ def test_the_test_share_counts_validation_rows_as_training_rows():
 
 def test_settings_may_be_given_and_are_the_only_ones():
     own = {
-        name: Settings(epochs=2, method={"alpha": 0.5} if name == "mixup" else {})
+        name: Settings(epochs=2, method_settings={"alpha": 0.5} if name == "mixup" else {})
         for name in ("erm", "mixup")
     }
     plan = make_plan(make_problem(), methods=["erm", "mixup"], settings=own, baselines=False)

@@ -30,7 +30,7 @@ def is_within(choice, value):
 def test_the_first_trial_has_the_defaults(method):
     first = draw(method, seed=7)[0]
     assert common(first) == FIRST
-    assert first.settings.method == methods.get(method).defaults
+    assert first.settings.method_settings == methods.get(method).defaults
 
 
 @EVERY_METHOD
@@ -46,19 +46,21 @@ def test_settings_are_within_their_ranges_and_vary(method):
     drawn, known = draw(method, trials=60), methods.get(method)
     for trial in drawn:
         assert all(is_within(choice, common(trial)[name]) for name, choice in COMMON.items())
-        own = trial.settings.method
+        own = trial.settings.method_settings
         assert own.keys() == known.defaults.keys()
         assert all(is_within(choice, own[name]) for name, choice in known.space.items())
     assert {trial.settings.batch_size for trial in drawn} == {16, 32, 64}
     assert len({trial.settings.learning_rate for trial in drawn}) == 60
     for name in known.space:
-        assert len({trial.settings.method[name] for trial in drawn}) > 1
+        assert len({trial.settings.method_settings[name] for trial in drawn}) > 1
 
 
 def test_two_methods_draw_their_own_settings_apart():
     mixup, manifold = draw("mixup"), draw("manifold-mixup")  # of the same space
     pairs = zip(mixup[1:], manifold[1:], strict=True)
-    assert all(a.settings.method["alpha"] != b.settings.method["alpha"] for a, b in pairs)
+    assert all(
+        a.settings.method_settings["alpha"] != b.settings.method_settings["alpha"] for a, b in pairs
+    )
 
 
 def test_the_seed_decides():
@@ -86,8 +88,8 @@ def test_all_other_settings_are_passed_on():
 def test_good_starts_come_after_the_defaults_and_before_what_is_drawn():
     starts = methods.get("foma").starts
     drawn = draw("foma", 6)
-    assert drawn[0].settings.method == methods.get("foma").defaults
+    assert drawn[0].settings.method_settings == methods.get("foma").defaults
     for start, trial in zip(starts, drawn[1:], strict=False):
-        assert start.items() <= trial.settings.method.items()
-        assert trial.settings.method["p"] == 1.0
-    assert all(drawn[-1].settings.method[name] != value for name, value in [("p", 1.0)])
+        assert start.items() <= trial.settings.method_settings.items()
+        assert trial.settings.method_settings["p"] == 1.0
+    assert all(drawn[-1].settings.method_settings[name] != value for name, value in [("p", 1.0)])

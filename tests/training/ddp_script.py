@@ -40,7 +40,7 @@ CASES = {
     "layer": (
         make_mlp,
         "foma-rho",
-        Settings(epochs=5, batch_size=18, schedule="cosine", method={"place": "layer"}),
+        Settings(epochs=5, batch_size=18, schedule="cosine", method_settings={"place": "layer"}),
         "32",
     ),
     "batch norm": (make_normed, "c-mixup", Settings(epochs=5, batch_size=18), "32"),

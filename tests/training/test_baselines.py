@@ -68,7 +68,9 @@ def test_ridge_is_that_of_scikit_learn_on_standardized_inputs(d):
     result = fit_baseline("ridge", split)
     mean, std = split.train.x.double().mean(0), split.train.x.double().std(0, correction=0)
     x, x_test = ((part.x - mean) / std for part in (split.train, split.test))
-    model = Ridge(alpha=result.settings.method["penalty"], solver="svd").fit(x, split.train.y)
+    model = Ridge(alpha=result.settings.method_settings["penalty"], solver="svd").fit(
+        x, split.train.y
+    )
     torch.testing.assert_close(
         result.predictions["test"].double(), torch.from_numpy(model.predict(x_test)).double()
     )
@@ -80,8 +82,8 @@ def test_validation_rows_choose_the_penalty_and_test_rows_do_not():
     split = replace(split, test=make_part(20, 4, 2, weight=0.0))
     result = fit_baseline("ridge", split)
     other = fit_baseline("ridge", replace(split, validation=split.test))
-    assert result.settings.method["penalty"] < 10.0
-    assert other.settings.method["penalty"] == PENALTIES[-1]
+    assert result.settings.method_settings["penalty"] < 10.0
+    assert other.settings.method_settings["penalty"] == PENALTIES[-1]
     assert result.scores["test"].rmse > 2 * other.scores["test"].rmse
 
 
@@ -97,7 +99,7 @@ def test_test_targets_decide_nothing(name):
 def test_boosting_is_that_of_scikit_learn_with_the_best_number_of_trees():
     split = make_split(n=200)
     result = fit_baseline("boosting", split, seed=1)
-    trees = result.settings.method["trees"]
+    trees = result.settings.method_settings["trees"]
     columns = []
     for target in range(2):
         model = HistGradientBoostingRegressor(max_iter=300, early_stopping=False, random_state=1)
@@ -115,7 +117,7 @@ def test_boosting_is_that_of_scikit_learn_with_the_best_number_of_trees():
 def test_boosting_of_too_few_rows_is_a_constant():
     result = fit_baseline("boosting", make_split(n=5))
     assert result.predictions["test"].unique(dim=0).shape == (1, 2)
-    assert result.settings.method == {"trees": 1}
+    assert result.settings.method_settings == {"trees": 1}
 
 
 @pytest.mark.parametrize("name", ["ridge", "boosting"])

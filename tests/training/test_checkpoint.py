@@ -242,6 +242,7 @@ for _ in range(10):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.serial
 def test_a_process_killed_at_any_moment_leaves_its_last_epoch(tmp_path):
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", KILLED_TEN_TIMES, str(tmp_path)],

@@ -15,6 +15,7 @@ import torch.nn.functional as F  # noqa: N812
 
 from regaug import _random, methods
 from regaug._files import read_state
+from regaug.samplers import SAMPLERS
 from regaug.training import fit
 
 SCRIPT = Path(__file__).with_name("ddp_script.py")
@@ -134,13 +135,11 @@ def test_predictions_are_those_of_the_weights_in_one_process(folder, script, nam
 
 def train_on_joint_batches(make_model, split, name, settings):
     """Average the two processes' losses; a plain loop, step by step."""
-    method = methods.get(name)
-    own = method.settings(**settings.method)
+    ready = [methods.get(name).prepare(settings.method_settings) for _ in RANKS]
     samplers = [
-        method.make_sampler(
+        SAMPLERS[ready[rank].settings["sampler"]](
             split.train.y,
             settings.batch_size,
-            own,
             seed=settings.seed,
             drop_last=True,
             rank=rank,
@@ -148,7 +147,7 @@ def train_on_joint_batches(make_model, split, name, settings):
         )
         for rank in RANKS
     ]
-    augmentations = [method.make_augmentation(own) for _ in RANKS]
+    augmentations = [one.augmentation for one in ready]
     model = make_model().double()
     optimizer = torch.optim.AdamW(model.parameters(), lr=settings.learning_rate, weight_decay=0)
     x, y = split.train.x.double(), split.train.y.double()

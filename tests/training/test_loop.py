@@ -96,14 +96,10 @@ def adam_step(parameters, memory, number, rate, settings):
 
 def slow_fit(model, split, name, settings, run=on_input, augmented=1.0):
     """Return weights and mean loss of every epoch; nothing is augmented after that share."""
-    method = methods.get(name)
-    own = method.settings(**settings.method)
+    ready = methods.get(name).prepare(settings.method_settings, seed=settings.seed)
     size = min(settings.batch_size, len(split.train))
-    sampler = method.make_sampler(split.train.y, size, own, seed=settings.seed, drop_last=True)
-    augmentation = method.make_augmentation(
-        own, seed=_random.derive(_random.Stream.AUGMENTATION, settings.seed)
-    )
-    augmentation.fit(split.train.x, split.train.y)
+    sampler = ready.sampler(split.train.y, size, drop_last=True)
+    augmentation = ready.augmentation.fit(split.train.x, split.train.y)
     model, x, y = model.double(), split.train.x.double(), split.train.y.double()
     parameters, memory, lines, number = list(model.parameters()), {}, [], 0
     for epoch in range(settings.epochs):
@@ -155,9 +151,13 @@ def check_against_slow(make_model, split, name, settings, **slow):
         ("c-mixup", {}, {}),
         ("ada", {}, {}),
         ("foma-rho", {}, {}),
-        ("foma-rho", {"method": {"anneal": None, "rho": 0.5}, "schedule": "cosine"}, {}),
-        ("foma-rho", {"method": {"place": "layer"}}, {"run": at_block_1}),
-        ("foma-rho", {"method": {"place": "block_1", "append": True}}, {"run": at_block_1}),
+        ("foma-rho", {"method_settings": {"anneal": None, "rho": 0.5}, "schedule": "cosine"}, {}),
+        ("foma-rho", {"method_settings": {"place": "layer"}}, {"run": at_block_1}),
+        (
+            "foma-rho",
+            {"method_settings": {"place": "block_1", "append": True}},
+            {"run": at_block_1},
+        ),
     ],
 )
 def test_fit_is_a_plain_training(name, options, slow):
@@ -183,14 +183,16 @@ def test_any_model_takes_the_name_of_a_layer():
         with _random.seeded(0):
             return nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 1))
 
-    settings = Settings(epochs=4, batch_size=16, method={"place": "0"})
+    settings = Settings(epochs=4, batch_size=16, method_settings={"place": "0"})
     split = standardize(make_split())
     check_against_slow(make_model, split, "foma-rho", settings, run=after_first_module)
 
 
 @pytest.mark.parametrize("name", ["foma-rho", "c-mixup", "noise"])
 def test_after_the_end_of_anneal_batches_are_untouched(name):
-    settings = Settings(epochs=6, batch_size=16, learning_rate=0.02, method={"anneal": 0.5})
+    settings = Settings(
+        epochs=6, batch_size=16, learning_rate=0.02, method_settings={"anneal": 0.5}
+    )
     split = standardize(make_split())
     check_against_slow(make_net, split, name, settings, augmented=0.5)
     early = slow_fit(make_net(), split, name, settings, augmented=0.25)
@@ -476,11 +478,13 @@ def test_frozen_weights_stay_as_they_are():
 
 
 def test_a_result_says_what_made_it_in_plain_values():
-    settings = Settings(epochs=2, method={"rho": 0.8})
+    settings = Settings(epochs=2, method_settings={"rho": 0.8})
     result = fit(make_net(), standardize(make_split()), "foma-rho", settings)
     values = json.loads(json.dumps(result.to_dict()))
-    assert values["settings"]["method"]["rho"] == 0.8
-    assert values["settings"]["method"]["sampler"] == "nearest"  # completed by the defaults
+    assert values["settings"]["method_settings"]["rho"] == 0.8
+    assert (
+        values["settings"]["method_settings"]["sampler"] == "nearest"
+    )  # completed by the defaults
     assert len(values["history"]) == 2
     assert values["scores"]["test"]["rmse"] == result.scores["test"].rmse
     assert values["made_by"]["torch"] == torch.__version__
@@ -507,9 +511,9 @@ def test_what_cannot_be_trained_is_refused_with_the_way_out():
     with pytest.raises(UnknownNameError, match=r"'fomma-rho'\. Did you mean 'foma-rho'\?"):
         fit(make_net(), split, "fomma-rho")
     with pytest.raises(UnknownNameError, match=r"setting 'rhoo'\. Did you mean 'rho'\?"):
-        fit(make_net(), split, "foma-rho", Settings(method={"rhoo": 0.9}))
+        fit(make_net(), split, "foma-rho", Settings(method_settings={"rhoo": 0.9}))
     with pytest.raises(PlaceError, match=r"Flat does not say where 'layer' is: .*'layer'"):
-        fit(Flat(), split, "foma-rho", Settings(method={"place": "layer"}))
+        fit(Flat(), split, "foma-rho", Settings(method_settings={"place": "layer"}))
     with pytest.raises(ArgumentError, match="`record` must be one of 'train'.*, got 'tset'"):
         fit(make_net(), split, record=("tset",))
     with pytest.raises(ArgumentError, match="`precision` must be one of '32'.*, got '8'"):

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.nn.modules.module import register_module_forward_pre_hook
 
 from regaug import _random
 from regaug._files import read_state, write_state
@@ -24,7 +25,7 @@ from regaug.data.datasets.series import SeriesData
 from regaug.data.datasets.synthetic import make_manifold
 from regaug.exceptions import CheckpointError
 from regaug.models import MLP, LSTNet
-from regaug.training import Settings, fit, loop
+from regaug.training import Settings, fit
 from regaug.training.checkpoint import Checkpoints
 
 KEYS = (
@@ -63,7 +64,7 @@ def make_lstnet():
 
 
 PLAIN = Settings(epochs=20, batch_size=16, learning_rate=0.01, seed=4)
-AT_LAYER = replace(PLAIN, method={"place": "layer"})
+AT_LAYER = replace(PLAIN, method_settings={"place": "layer"})
 # Data, model, method, settings, precision.
 CASES = {
     "erm": (make_table, make_mlp, "erm", replace(PLAIN, optimizer="adam", weight_decay=0.1), "32"),
@@ -144,15 +145,18 @@ def test_checkpoints_change_nothing_and_time_adds_up(tmp_path):
     assert run("erm", tmp_path / "parts").seconds > before > 0
 
 
-def test_a_finished_training_is_not_trained_again(tmp_path, monkeypatch):
+def test_a_finished_training_is_not_trained_again(tmp_path):
     whole = run("dropout", tmp_path)  # the model must be in eval mode without having been trained
     files = contents(tmp_path)
 
-    def refuse(self, epoch):
-        raise AssertionError("trained again")
+    def refuse(module, inputs):
+        assert not module.training, "trained again"
 
-    monkeypatch.setattr(loop._Training, "_train_epoch", refuse)
-    again = run("dropout", tmp_path)
+    handle = register_module_forward_pre_hook(refuse)
+    try:
+        again = run("dropout", tmp_path)
+    finally:
+        handle.remove()
     check_same(again, whole)
     assert again.seconds == whole.seconds
     assert contents(tmp_path) == files
@@ -246,7 +250,11 @@ def test_a_checkpoint_of_another_architecture_is_refused(stopped, model, message
         ("erm", {"seed": 5}, r"settings\.seed was 4 and is 5"),
         ("erm", {"learning_rate": 0.1}, r"settings\.learning_rate was 0\.01 and is 0\.1"),
         ("erm", {"clip": 1.0}, r"settings\.clip was None and is 1\.0"),
-        ("erm", {"method": {"sampler": "nearest"}}, r"method\.sampler was 'random' and is 'near"),
+        (
+            "erm",
+            {"method_settings": {"sampler": "nearest"}},
+            r"method\.sampler was 'random' and is 'near",
+        ),
         ("foma-rho", {}, r"method was 'erm' and is 'foma-rho'"),
     ],
 )
@@ -368,6 +376,7 @@ def drive(case, folder, kills):
     print(json.dumps(killed))
 
 
+@pytest.mark.serial
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="kills processes that it forks")
 @pytest.mark.parametrize(
     "case",

@@ -49,7 +49,7 @@ def test_settings_are_given_by_name_and_cannot_change():
 
 
 def test_plain_values_go_through_json_and_build_the_same_settings():
-    settings = Settings(epochs=3, clip=0.5, patience=2, metric="mae", method={"rho": 0.95})
+    settings = Settings(epochs=3, clip=0.5, patience=2, metric="mae", method_settings={"rho": 0.95})
     values = settings.to_dict()
     assert set(values) == {field.name for field in dataclasses.fields(Settings)}
     assert Settings(**json.loads(json.dumps(values))) == settings

@@ -36,18 +36,23 @@ def same(some, others):
     return all(torch.equal(a, b) for a, b in zip(some, others, strict=True))
 
 
+def make_loss(model, augmentation, place, **options):
+    at = None if place == "input" else augmentation.at(model, place)
+    return AugmentedLoss(model, augmentation, at, **options)
+
+
 @pytest.mark.parametrize("targets", [1, 2])
 def test_the_plain_loss_is_the_mean_squared_error(targets):
     x, y = make_batch(targets=targets)
     model = make_net(targets)
-    loss = AugmentedLoss(model, Identity(), "input")(x, y)
+    loss = AugmentedLoss(model, Identity())(x, y)
     assert loss.item() == pytest.approx((model(x) - y).square().mean().item(), rel=1e-6)
 
 
 def test_on_inputs_the_model_sees_the_augmented_batch():
     x, y = make_batch()
     model = make_net()
-    loss = AugmentedLoss(model, Mixup(), "input")(x, y)
+    loss = AugmentedLoss(model, Mixup())(x, y)
     new_x, new_y = Mixup()(x, y)
     assert torch.equal(loss, F.mse_loss(model(new_x), new_y))
 
@@ -55,24 +60,23 @@ def test_on_inputs_the_model_sees_the_augmented_batch():
 def test_at_a_layer_the_rest_of_the_model_sees_the_augmented_output():
     x, y = make_batch()
     model, other = make_net(), make_net()
-    augmented = AugmentedLoss(model, FOMA(rho=0.5), "block_1")
-    with augmented.acting():
-        augmented(x, y).backward()
+    augmented = make_loss(model, FOMA(rho=0.5), "block_1")
+    augmented(x, y).backward()
     hidden, new_y = FOMA(rho=0.5)(other.block_1(x), y)
     F.mse_loss(other.head(other.block_2(hidden)), new_y).backward()
     assert same(gradients(model), gradients(other))
-    assert "forward" not in vars(model)  # the model is as it was
+    assert not any(module._forward_hooks for module in model.modules())  # it is as it was
 
 
 def test_of_several_layers_one_is_drawn_for_every_step():
     x, y = make_batch()
     model = make_net()
-    augmented = AugmentedLoss(model, Mixup(), ("block_1", "block_2"))
+    at = Mixup().at(model, ("block_1", "block_2"))
+    augmented = AugmentedLoss(model, at.augmentation, at)
     places = set()
-    with augmented.acting():
-        for _ in range(20):
-            augmented(x, y)
-            places.add(augmented._taps[0].place)
+    for _ in range(20):
+        augmented(x, y)
+        places.add(at.place)
     assert places == {"block_1", "block_2"}
 
 
@@ -82,9 +86,7 @@ def test_the_augmentations_weight_multiplies_the_loss(place):
     losses, drawn = [], []
     for weight in ("one", "lam2"):
         augmentation = FOMA(weight=weight)
-        augmented = AugmentedLoss(make_net(), augmentation, place)
-        with augmented.acting():
-            losses.append(augmented(x, y).item())
+        losses.append(make_loss(make_net(), augmentation, place)(x, y).item())
         drawn.append(augmentation.params.lam)
     assert drawn[0] == drawn[1]
     assert losses[1] == pytest.approx(drawn[0] ** 2 * losses[0], rel=1e-5)
@@ -94,58 +96,56 @@ def test_the_augmentations_weight_multiplies_the_loss(place):
 def test_appended_and_paired_samples_change_the_number_of_rows(place):
     x, y = make_batch()
     for augmentation in (FOMA(append=True), CMixup(paired=True)):
-        augmented = AugmentedLoss(make_net(), augmentation, place)
-        with augmented.acting():
-            assert augmented(x, y).isfinite()
+        assert make_loss(make_net(), augmentation, place)(x, y).isfinite()
 
 
 def test_at_both_places_each_has_a_draw_of_its_own():
     x, y = make_batch()
     model, alike = make_net(), _random.make_generator
-    both = AugmentedLoss(model, FOMA(weight="lam", generator=alike(4)), "block_1", inputs_too=True)
-    with both.acting():
-        loss = both(x, y)
+    both = make_loss(model, FOMA(weight="lam", generator=alike(4)), "block_1", inputs_too=True)
+    loss = both(x, y)
     augment = FOMA(weight="lam", generator=alike(4))
     new_x, new_y = augment(x, y)
     first = augment.params
-    with augment.at(model, "block_1") as tap:
-        hidden_loss = F.mse_loss(model(new_x), tap.targets(new_y))
-    assert first.lam != tap.params.lam
-    assert loss.item() == pytest.approx(first.lam * tap.params.lam * hidden_loss.item(), rel=1e-6)
+    hidden_loss = F.mse_loss(*augment.at(model, "block_1")(new_x, new_y))
+    second = augment.params
+    assert first.lam != second.lam
+    assert loss.item() == pytest.approx(first.lam * second.lam * hidden_loss.item(), rel=1e-6)
 
 
 def test_both_places_train_one_by_one_and_not_in_a_stack():
     x, y = make_batch(30)
     rows = torch.arange(30).numpy()
     split = Split(*(Part(x, y, rows) for _ in range(3)))
-    settings = Settings(epochs=2, batch_size=10, method={"place": "both"})
+    settings = Settings(epochs=2, batch_size=10, method_settings={"place": "both"})
     assert fit(make_net(), split, "foma", settings).best_epoch > 0
     with pytest.raises(PlaceError, match="for stacked runs, got 'both'"):
         fit_many(split, "foma", [settings])
 
 
 def test_pairs_cannot_be_used_at_both_places():
+    settings = Settings(epochs=2, batch_size=4, method_settings={"place": "both"})
     with pytest.raises(PlaceError, match="for pairs of samples, got 'both'"):
-        AugmentedLoss(make_net(), CMixup(paired=True), "block_1", inputs_too=True)
+        fit(make_net(), make_split(), "c-mixup", settings)
 
 
 def test_the_augmentation_is_no_part_of_the_network():
     model = make_net()
-    augmented = AugmentedLoss(model, FOMA(k="two_nn_data"), "block_1")
+    augmented = make_loss(model, FOMA(k="two_nn_data"), "block_1")
     assert list(augmented.state_dict()) == [f"model.{name}" for name in model.state_dict()]
 
 
 def test_a_prediction_of_another_shape_is_refused():
     model = nn.Sequential(nn.Linear(3, 1), nn.Flatten(0))
     with pytest.raises(ArgumentError, match=r"\(12, 1\), got \(12,\)"):
-        AugmentedLoss(model, Identity(), "input")(*make_batch())
+        AugmentedLoss(model, Identity())(*make_batch())
     with pytest.raises(ArgumentError, match=r"\(12, 2\), got \(12, 1\)"):
-        AugmentedLoss(make_net(), Identity(), "input")(*make_batch(targets=2))
+        AugmentedLoss(make_net(), Identity())(*make_batch(targets=2))
 
 
 def test_an_unknown_layer_is_refused_before_training():
     with pytest.raises((PlaceError, LookupError), match=r"'block_3'.*block_2"):
-        AugmentedLoss(make_net(), FOMA(), "block_3")
+        fit(make_net(), make_split(), "foma", Settings(method_settings={"place": "block_3"}))
 
 
 @pytest.mark.parametrize(
@@ -219,7 +219,7 @@ def test_a_loss_that_is_not_finite_stops_the_training_and_spares_the_checkpoint(
     tmp_path, monkeypatch, name, place
 ):
     split, model = make_split(), make_net()
-    settings = Settings(epochs=4, batch_size=8, method={"place": place})
+    settings = Settings(epochs=4, batch_size=8, method_settings={"place": place})
     real_save = Checkpoints.save
 
     def save_then_spoil(self, epoch, state):
@@ -234,7 +234,7 @@ def test_a_loss_that_is_not_finite_stops_the_training_and_spares_the_checkpoint(
     assert "became nan in epoch 3, step " in message
     assert " of 3. The batch: 8 rows, inputs from " in message
     assert "1 of them NaN or infinite" in message
-    assert "forward" not in vars(model)  # the tap is gone
+    assert not any(module._forward_hooks for module in model.modules())  # nothing is left behind
     epoch, state = Checkpoints(tmp_path).latest()
     assert epoch == len(state["history"]) == 2
     assert all(value.isfinite().all() for value in state["weights"].values())
@@ -245,7 +245,7 @@ def test_a_model_that_breaks_is_a_diverged_training_at_a_layer_too(name):
     model = make_net()
     with torch.no_grad():
         model.block_1.linear.bias[0] = math.inf
-    settings = Settings(batch_size=8, method={"place": "layer"})
+    settings = Settings(batch_size=8, method_settings={"place": "layer"})
     with pytest.raises(DivergedError, match=r"epoch 1, step 1 of 3.* weight .* is inf\. Lower"):
         fit(model, make_split(), name, settings)
 

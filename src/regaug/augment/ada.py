@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Self
 
 import torch
 from torch import Tensor
@@ -158,7 +158,7 @@ class ADA(Augmentation[ADAParams]):
         return new_x.reshape(x.shape), new_y.reshape(y.shape)
 
     @contextmanager
-    def observing(self, x: Any, y: Tensor) -> Iterator[None]:
+    def observing(self, x: object, y: Tensor) -> Iterator[None]:
         """Use the clusters of these inputs while the model's layers run."""
         if not isinstance(x, Tensor) or x.shape[:1] != y.shape[:1]:
             came = tuple(x.shape) if isinstance(x, Tensor) else type(x).__name__

@@ -10,10 +10,11 @@ from torch.utils.data import default_collate, get_worker_info
 
 from regaug import _random
 from regaug._checks import check_batch, check_range
+from regaug.augment import recomputation
 from regaug.exceptions import ArgumentError
 
 if TYPE_CHECKING:
-    from regaug.augment.layer import Tap
+    from regaug.augment.layer import AtLayer
 
 Params = TypeVar("Params")
 
@@ -58,13 +59,23 @@ class Augmentation(nn.Module, Generic[Params]):
         # A tensor, so that a copy of this object in a loader's worker can share it.
         self._progress = torch.zeros((), dtype=torch.float64)
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         # Set in every step, of every run: the way a module sets attributes would cost more than
         # the draw itself.
         if name == "params":
             self.__dict__[name] = value
         else:
-            super().__setattr__(name, value)
+            super().__setattr__(name, value)  # type: ignore[arg-type]  # a module takes anything
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A generator cannot be sent to another process, the bytes of its state can.
+        state = self.generator.get_state().numpy().tobytes()
+        return {**self.__dict__, "generator": (str(self.generator.device), state)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        device, saved = state["generator"]
+        super().__setstate__({**state, "generator": torch.Generator(device)})  # type: ignore[no-untyped-call]
+        self.generator.set_state(torch.frombuffer(bytearray(saved), dtype=torch.uint8))
 
     @property
     def progress(self) -> float:
@@ -91,6 +102,30 @@ class Augmentation(nn.Module, Generic[Params]):
         """Whether :meth:`fit` learns anything from the training rows."""
         return False
 
+    @property
+    def paired(self) -> bool:
+        """Whether a batch is samples followed by their partners, of which the samples come out."""
+        return False
+
+    @property
+    def changes_rows(self) -> bool:
+        """Whether a call may return more or fewer rows than it is given."""
+        return self.append or self.paired
+
+    @property
+    def weighs(self) -> bool:
+        """Whether :attr:`weight` can be anything but 1."""
+        return False
+
+    @property
+    def weight(self) -> float:
+        """What the loss of the last batch is to be multiplied by."""
+        return self.weight_of(self.params)
+
+    def weight_of(self, params: Params) -> float:
+        """Return what the loss is to be multiplied by for a draw; 1 for most."""
+        return 1.0
+
     def fit(self, x: Tensor, y: Tensor) -> Self:
         """Learn what the augmentation needs to know of the training rows; most need nothing."""
         check_batch(x, y)
@@ -108,7 +143,7 @@ class Augmentation(nn.Module, Generic[Params]):
         """Return the part of a batch that plain training would see; all of it for most."""
         return x, y
 
-    def observing(self, x: Any, y: Tensor) -> AbstractContextManager[None]:
+    def observing(self, x: object, y: Tensor) -> AbstractContextManager[None]:
         """Let the augmentation know what a model is given, while its layers run; most need not.
 
         At a layer :meth:`draw` sees the layer's output. What it needs of the model's inputs is
@@ -121,9 +156,33 @@ class Augmentation(nn.Module, Generic[Params]):
         check_batch(x, y)
         if not self.training:
             return x, y
+        if recomputation.may_be_needed():
+            return self._augment_in_part(x, y)
+        return self._augment(x, y)
+
+    def _augment(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         params = self.draw(x, y) if self.happens(self.probability) else self.neutral
         self.params = self._public(params)
         return self.apply_draw(x, y, params)
+
+    def _augment_in_part(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """Augment in a checkpointed part of a model: when that is recomputed, with equal draws."""
+        parts = recomputation.running()
+        now = self.generator.get_state(), self.progress
+        state, progress = recomputation.same_again(self, lambda: now, parts)
+        if not parts.again:
+            return self._augment(x, y)
+        ours = [module for module in self.modules() if isinstance(module, Augmentation)]
+        params = [module.params for module in ours]
+        try:
+            self.generator.set_state(state)
+            self._progress.fill_(progress)
+            return self._augment(x, y)
+        finally:
+            self.generator.set_state(now[0])
+            self._progress.fill_(now[1])
+            for module, own in zip(ours, params, strict=True):
+                module.params = own
 
     def happens(self, probability: float) -> bool:
         """Draw whether a batch is touched."""
@@ -163,30 +222,35 @@ class Augmentation(nn.Module, Generic[Params]):
         return torch.stack([one_x for one_x, _ in new]), torch.stack([one_y for _, one_y in new])
 
     @property
-    def structure(self) -> tuple[Any, ...]:
+    def structure(self) -> tuple[object, ...]:
         """The choices, as opposed to numbers, that runs in one stack must share."""
         return (self.append,)
 
-    def at(self, model: nn.Module, place: str | Sequence[str]) -> "Tap":
+    def at(
+        self, model: nn.Module, place: str | Sequence[str], *, output: int | None = None
+    ) -> "AtLayer[Params]":
         """Act on the output of a layer of ``model`` instead of on its inputs.
 
         Args:
-            model: Any module; it is not edited, and is as before when the ``with`` block ends.
+            model: Any module; it is not edited.
             place: Name of a layer as in ``model.named_modules()``, or ``"input"``; of several, one
-                is drawn for every forward pass.
+                is drawn for every call.
+            output: Which output of a layer that puts out a tuple, counted from 0.
+
+        Returns:
+            What is called instead of the model: ``prediction, new_y = augment.at(...)(x, y)``.
 
         Example:
             >>> import torch.nn.functional as F
             >>> from regaug import FOMA
             >>> net = nn.Sequential(nn.Linear(3, 8), nn.ReLU(), nn.Linear(8, 1))
             >>> x, y = torch.randn(16, 3), torch.randn(16, 1)
-            >>> with FOMA().at(net, "1") as tap:
-            ...     loss = F.mse_loss(net(x), tap.targets(y))
-            >>> loss.backward()
+            >>> prediction, new_y = FOMA().at(net, "1")(x, y)
+            >>> F.mse_loss(prediction, new_y).backward()
         """
-        from regaug.augment.layer import Tap
+        from regaug.augment.layer import AtLayer
 
-        return Tap(self, model, place)
+        return AtLayer(self, model, place, output=output)
 
     def as_collate_fn(self) -> "CollateAndAugment":
         """Return a ``collate_fn`` that makes ``(x, y)`` batches and augments them.

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 import torch
 import torch.nn.functional as F  # noqa: N812
@@ -10,16 +10,17 @@ from torch import Tensor, nn
 
 from regaug._checks import check_choice, check_finite, check_integer, check_range
 from regaug.augment.base import Augmentation
-from regaug.augment.joint import as_rows, joint_dimension, joint_rows, version
-from regaug.augment.layer import INPUT, Tap
+from regaug.augment.joint import Known, as_rows, joint_dimension, joint_rows
+from regaug.augment.layer import INPUT, AtLayer
 from regaug.dimension import TREE_COLUMNS, TREE_POINTS
 from regaug.exceptions import ArgumentError, NotFittedError, PlaceError, TooFewPointsError
 from regaug.functional.curvature import SMALLEST_RIDGE, cems, tangent_planes
 
-# Distances to stored rows held in memory at a time (32 MB).
-_BLOCK = 2**22
-# Numbers in the tangent planes of all stored rows, at most (64 MB); beyond, a batch finds its own.
-_MOST_KNOWN = 2**23
+if TYPE_CHECKING:
+    from scipy.spatial import KDTree
+
+# The neighbors of every row and their tangent planes, as far as they are needed and known.
+_Surroundings = tuple[Tensor | None, Tensor | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +72,13 @@ class CEMS(Augmentation[CEMSParams]):
     """
 
     neutral = CEMSParams(eta=None)
+    #: Distances to stored rows held in memory at a time (32 MB).
+    block = 2**22
+    #: Numbers in the tangent planes of all stored rows, at most (64 MB); beyond, a batch finds its
+    #: own.
+    most_known = 2**23
+    #: From how many stored rows on a tree finds the neighbors.
+    tree_points = TREE_POINTS
 
     def __init__(
         self,
@@ -103,8 +111,8 @@ class CEMS(Augmentation[CEMSParams]):
         self.register_buffer("_fitted_d", torch.tensor(-1))
         self.register_buffer("_stored", torch.empty(0, 0))
         # Made when they are first needed.
-        self._tree: tuple[Tensor, int, Any] | None = None
-        self._known: _Known | None = None
+        self._tree: Known[KDTree] | None = None
+        self._planes: Known[_Planes] | None = None
 
     @property
     def learns(self) -> bool:
@@ -135,37 +143,22 @@ class CEMS(Augmentation[CEMSParams]):
 
     def transform(self, x: Tensor, y: Tensor, params: CEMSParams) -> tuple[Tensor, Tensor]:
         """Move every row by its step ``params.eta`` along the sheet through it."""
-        if params.eta is None:
-            return x, y
-        neighborhoods = tangents = None
-        if not isinstance(self.neighbors, str):
-            neighborhoods, tangents = self._surroundings(x, y, params.eta.shape[1])
-        new_x, new_y = cems(
-            as_rows(x),
-            as_rows(y),
-            eta=params.eta,
-            ridge=self.ridge,
-            neighborhoods=neighborhoods,
-            tangents=tangents,
-        )
-        return new_x.reshape(x.shape), new_y.reshape(y.shape)
+        return self._move(x, y, params.eta, self._surroundings(x, y, params.eta))
 
     @classmethod
     def across_runs(cls, parts: Sequence[Self], x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         """Draw for every run and, where all know their tangent planes, move all rows at once."""
-        drawn = [part.draw(*batch) for part, *batch in zip(parts, x, y, strict=True)]
-        for part, params in zip(parts, drawn, strict=True):
-            part.params = part._public(params)
-        steps = [params.eta for params in drawn if params.eta is not None]
-        around = [
-            part._surroundings(one_x, one_y, eta.shape[1])
-            for part, one_x, one_y, eta in zip(parts, x, y, steps, strict=False)
-            if not isinstance(part.neighbors, str)
-        ]
+        around = []
+        for part, one_x, one_y in zip(parts, x, y, strict=True):
+            part.params = part.draw(one_x, one_y)
+            around.append(part._surroundings(one_x, one_y, part.params.eta))
+        steps = [part.params.eta for part in parts if part.params.eta is not None]
         planes = [tangents for _, tangents in around if tangents is not None]
         if len(steps) < len(parts) or len(planes) < len(parts):
-            batches = zip(parts, x, y, drawn, strict=True)
-            new = [part.transform(one_x, one_y, params) for part, one_x, one_y, params in batches]
+            new = [
+                part._move(one_x, one_y, part.params.eta, own)
+                for part, one_x, one_y, own in zip(parts, x, y, around, strict=True)
+            ]
             new_x, new_y = (torch.stack(values) for values in zip(*new, strict=True))
             return new_x, new_y
         # Runs may differ in dimension: a direction of zeros, and a step of zero along it, is none.
@@ -175,17 +168,19 @@ class CEMS(Augmentation[CEMSParams]):
             y.reshape(*y.shape[:2], -1),
             eta=torch.stack([F.pad(eta, (0, d - eta.shape[1])) for eta in steps]),
             ridge=parts[0].ridge,
-            neighborhoods=torch.stack([neighborhoods for neighborhoods, _ in around]),
+            neighborhoods=torch.stack([rows for rows, _ in around if rows is not None]),
             tangents=torch.stack([F.pad(t, (0, 0, 0, d - t.shape[-2])) for t in planes]),
         )
         return new_x.reshape(x.shape), new_y.reshape(y.shape)
 
     @property
-    def structure(self) -> tuple[Any, ...]:
+    def structure(self) -> tuple[object, ...]:
         """The choices, as opposed to numbers, that runs in one stack must share."""
         return (*super().structure, self.neighbors, self.ridge)
 
-    def at(self, model: nn.Module, place: str | Sequence[str]) -> Tap:
+    def at(
+        self, model: nn.Module, place: str | Sequence[str], *, output: int | None = None
+    ) -> AtLayer[CEMSParams]:
         """Act on the output of a layer of ``model``; see :meth:`Augmentation.at`."""
         places = [place] if isinstance(place, str) else list(place)
         if self.neighbors != "batch" and places != [INPUT]:
@@ -193,7 +188,7 @@ class CEMS(Augmentation[CEMSParams]):
                 f"CEMS(neighbors={self.neighbors}) knows neighbors among the training rows, not "
                 f"among the outputs of {', '.join(map(repr, places))}. Use neighbors='batch' there."
             )
-        return super().at(model, place)
+        return super().at(model, place, output=output)
 
     def extra_repr(self) -> str:
         """Show the settings that matter most."""
@@ -211,12 +206,30 @@ class CEMS(Augmentation[CEMSParams]):
             )
         return int(self._fitted_d)
 
-    def _surroundings(self, x: Tensor, y: Tensor, d: int) -> tuple[Tensor, Tensor | None]:
+    def _move(
+        self, x: Tensor, y: Tensor, eta: Tensor | None, around: _Surroundings
+    ) -> tuple[Tensor, Tensor]:
+        if eta is None:
+            return x, y
+        neighborhoods, tangents = around
+        new_x, new_y = cems(
+            as_rows(x),
+            as_rows(y),
+            eta=eta,
+            ridge=self.ridge,
+            neighborhoods=neighborhoods,
+            tangents=tangents,
+        )
+        return new_x.reshape(x.shape), new_y.reshape(y.shape)
+
+    def _surroundings(self, x: Tensor, y: Tensor, eta: Tensor | None) -> _Surroundings:
         """Return the nearest stored rows of every row, ``(n, q, columns)``, and their planes.
 
         The planes ``(n, d, columns)`` are known if all rows are stored ones, as in training; else
-        they are None.
+        they are None. Both are None if the batch is its own neighborhood, or does not move.
         """
+        if eta is None or isinstance(self.neighbors, str):
+            return None, None
         stored, rows = self._stored, joint_rows(x, y, torch.float64)
         if not len(stored):
             raise NotFittedError(
@@ -228,7 +241,7 @@ class CEMS(Augmentation[CEMSParams]):
                 f"`x` and `y` must have {stored.shape[1]} columns together, as in `fit`, got "
                 f"{rows.shape[1]}. At a layer, or to do without `fit`, use neighbors='batch'."
             )
-        known = self._find_known(d)
+        known = self._find_planes(eta.shape[1])
         places = None if known is None else known.find(rows)
         if known is not None and places is not None:
             near, planes = known.nearest[places], known.tangents[places]
@@ -237,29 +250,26 @@ class CEMS(Augmentation[CEMSParams]):
         check_finite("y", y)
         return stored.to(rows)[self._nearest(rows)], None
 
-    def _find_known(self, d: int) -> "_Known | None":
+    def _find_planes(self, d: int) -> "_Planes | None":
         """Return what is known of all stored rows, found once; None if it would be too much."""
         stored = self._stored
         # With the dimension of each batch the planes would change from batch to batch.
-        if self.d == "two_nn" or len(stored) * d * stored.shape[1] > _MOST_KNOWN:
+        if self.d == "two_nn" or len(stored) * d * stored.shape[1] > self.most_known:
             return None
-        known = self._known
-        if known is None or known.of != (id(stored), version(stored), d):
+        planes = None if self._planes is None else self._planes.of(stored)
+        if planes is None or planes.d != d:
             nearest = self._nearest(stored)
-            known = self._known = _Known(
-                (id(stored), version(stored), d),
-                {key: place for place, key in enumerate(_keys(stored))},
-                nearest,
-                tangent_planes(stored[nearest], d),
-            )
-        return known
+            places = {key: place for place, key in enumerate(_keys(stored))}
+            planes = _Planes(d, places, nearest, tangent_planes(stored[nearest], d))
+            self._planes = Known(planes, stored)
+        return planes
 
     def _nearest(self, rows: Tensor) -> Tensor:
         """Return the indices of the stored rows nearest to each of these, ``(n, q)``."""
         stored = self._stored
         n, columns = stored.shape
         count = min(int(self.neighbors), n)
-        if columns <= TREE_COLUMNS and n > TREE_POINTS:
+        if columns <= TREE_COLUMNS and n > self.tree_points:
             found = self._make_tree().query(rows.cpu().numpy(), k=count)[1]
             return torch.from_numpy(found).to(rows.device)
         center = rows.mean(dim=0)  # products of numbers far from the origin would lose digits
@@ -267,33 +277,34 @@ class CEMS(Augmentation[CEMSParams]):
         return torch.cat(
             [
                 torch.cdist(block, stored).topk(count, largest=False).indices
-                for block in torch.split(rows - center, max(_BLOCK // n, 1))
+                for block in torch.split(rows - center, max(self.block // n, 1))
             ]
         )
 
-    def _make_tree(self) -> Any:
+    def _make_tree(self) -> "KDTree":
         """Return a tree of the stored rows; a new one only if they have changed."""
         stored = self._stored
-        if self._tree is None or self._tree[0] is not stored or self._tree[1] != version(stored):
+        tree = None if self._tree is None else self._tree.of(stored)
+        if tree is None:
             from scipy.spatial import KDTree
 
             tree = KDTree(stored.double().cpu().numpy(), balanced_tree=False)
-            self._tree = stored, version(stored), tree
-        return self._tree[2]
+            self._tree = Known(tree, stored)
+        return tree
 
 
 @dataclass(frozen=True, eq=False)
-class _Known:
+class _Planes:
     """What is known of all stored rows.
 
     Attributes:
-        of: Which rows, and which dimension.
+        d: Dimension of the planes.
         places: Place of each by its bytes.
         nearest: Places of its neighbors, ``(n, q)``.
         tangents: Its tangent plane, ``(n, d, columns)``.
     """
 
-    of: tuple[int, int, int]
+    d: int
     places: dict[bytes, int]
     nearest: Tensor
     tangents: Tensor

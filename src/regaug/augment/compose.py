@@ -1,5 +1,6 @@
 """No augmentation, and several in a row."""
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, Self, cast
@@ -8,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from regaug.augment.base import Augmentation
-from regaug.augment.joint import version
+from regaug.augment.joint import Known
 from regaug.exceptions import ArgumentTypeError
 
 
@@ -87,9 +88,36 @@ class Compose(Augmentation[tuple[Any, ...]]):
             generator = augmentations[0].generator
         super().__init__(p=p, append=append, anneal=anneal, generator=generator)
         self.parts = cast(Sequence[Augmentation[Any]], nn.ModuleList(augmentations))
+        self._share()
+
+    def _share(self) -> None:
         for module in self.modules():  # the parts of a part as well
             if isinstance(module, Augmentation):
                 module.generator, module._progress = self.generator, self._progress
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._share()
+
+    @property
+    def paired(self) -> bool:
+        """Whether a part takes the batch for samples followed by their partners."""
+        return any(part.paired for part in self.parts)
+
+    @property
+    def changes_rows(self) -> bool:
+        """Whether the chain or a part of it may return more or fewer rows than it is given."""
+        return self.append or any(part.changes_rows for part in self.parts)
+
+    @property
+    def weighs(self) -> bool:
+        """Whether any part weighs the loss."""
+        return any(part.weighs for part in self.parts)
+
+    def weight_of(self, params: tuple[Any, ...]) -> float:
+        """Return the product of the parts' weights."""
+        pairs = zip(self.parts, params, strict=False)  # there are none in a batch left as it is
+        return math.prod(part.weight_of(drawn) for part, drawn in pairs)
 
     @property
     def learns(self) -> bool:
@@ -111,14 +139,18 @@ class Compose(Augmentation[tuple[Any, ...]]):
             params.append(part.params if part.training else part.neutral)
         if all(drawn is part.neutral for part, drawn in zip(self.parts, params, strict=True)):
             return self.neutral
-        return _Drawn(params).remember((x, y), (new_x, new_y))
+        drawn = _Drawn(params)
+        drawn.made = Known((new_x, new_y), x, y), Known(True, new_x, new_y)
+        return drawn
 
     def transform(self, x: Tensor, y: Tensor, params: tuple[Any, ...]) -> tuple[Tensor, Tensor]:
         """Apply each part's draw in turn."""
         if not params:
             return self.originals(x, y)
-        if isinstance(params, _Drawn) and (made := params.made_of(x, y)) is not None:
-            return made
+        if isinstance(params, _Drawn):
+            known, is_unchanged = params.made
+            if (made := known.of(x, y)) is not None and is_unchanged.of(*made):
+                return made
         for part, drawn in zip(self.parts, params, strict=True):
             if part.training:
                 x, y = part.apply_draw(x, y, drawn)
@@ -131,7 +163,7 @@ class Compose(Augmentation[tuple[Any, ...]]):
         return x, y
 
     @contextmanager
-    def observing(self, x: Any, y: Tensor) -> Iterator[None]:
+    def observing(self, x: object, y: Tensor) -> Iterator[None]:
         """Let every part know what a model is given."""
         with ExitStack() as stack:
             for part in self.parts:
@@ -149,17 +181,7 @@ class Compose(Augmentation[tuple[Any, ...]]):
 class _Drawn(tuple[Any, ...]):
     """The draws of a chain, and what they made of the batch: drawing has to run the chain."""
 
-    def remember(self, batch: tuple[Tensor, Tensor], made: tuple[Tensor, Tensor]) -> Self:
-        self._batch, self._made = batch, made
-        self._versions = self._count_changes()
-        return self
-
-    def made_of(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor] | None:
-        same = self._batch[0] is x and self._batch[1] is y
-        return self._made if same and self._versions == self._count_changes() else None
-
-    def _count_changes(self) -> list[int]:
-        return [version(tensor) for tensor in (*self._batch, *self._made)]
+    made: tuple[Known[tuple[Tensor, Tensor]], Known[bool]]  # and whether that is as it was made
 
 
 def _check_part(part: object) -> None:

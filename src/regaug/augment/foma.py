@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import torch
 from torch import Tensor
@@ -10,7 +10,7 @@ from torch import Tensor
 from regaug import _random
 from regaug._checks import check_choice, check_integer, check_range
 from regaug.augment.base import Augmentation
-from regaug.augment.joint import as_rows, joint_dimension, version
+from regaug.augment.joint import Known, as_rows, joint_dimension
 from regaug.exceptions import ArgumentError, ArgumentTypeError, NotFittedError, TooFewPointsError
 from regaug.functional.foma import Joint, Targets, foma, join
 from regaug.functional.spectral import Gradient, Scale
@@ -33,21 +33,7 @@ class FOMAParams:
     k: int
     weight: float = 1.0
     # The decomposition that k was read from, so that transform need not repeat it.
-    _known: "_Known | None" = field(default=None, repr=False, compare=False)
-
-
-@dataclass(frozen=True)
-class _Known:
-    """A decomposition and the batch it belongs to."""
-
-    x: Tensor
-    y: Tensor
-    versions: tuple[int, int]
-    joint: Joint
-
-    def joint_of(self, x: Tensor, y: Tensor) -> Joint | None:
-        same = self.x is x and self.y is y and self.versions == (version(x), version(y))
-        return self.joint if same else None
+    _known: Known[Joint] | None = field(default=None, repr=False, compare=False)
 
 
 class FOMA(Augmentation[FOMAParams]):
@@ -72,9 +58,10 @@ class FOMA(Augmentation[FOMAParams]):
             as the authors' released script does.
         gradient: At a layer, ``"exact"`` differentiates through the directions (paper),
             ``"frozen"`` treats them as constants (cheaper).
-        weight: What ``params.weight`` is: ``"one"``, ``"lam"`` or ``"lam2"`` for 1,
-            :math:`\lambda` or :math:`\lambda^2` (an ablation of the paper). It is one number for
-            the whole batch, appended originals included.
+        weight: What the loss of a batch is to be multiplied by (``augment.weight`` after the
+            call): ``"one"``, ``"lam"`` or ``"lam2"`` for 1, :math:`\lambda` or :math:`\lambda^2`
+            (an ablation of the paper). It is one number for the whole batch, appended originals
+            included.
         p: Probability that a batch is touched.
         append: Return the originals followed by the new samples.
         center: Decompose about the mean of the batch instead of about the origin.
@@ -127,7 +114,7 @@ class FOMA(Augmentation[FOMAParams]):
         self.scale: Scale = check_choice("scale", scale, ("trailing", "leading"))
         self.targets: Targets = check_choice("targets", targets, ("joint", "keep"))
         self.gradient: Gradient = check_choice("gradient", gradient, ("exact", "frozen"))
-        self.weight: Weight = check_choice("weight", weight, tuple(_EXPONENTS))
+        self.weighting: Weight = check_choice("weight", weight, tuple(_EXPONENTS))
         self.center = bool(center)
         self.lam_range = None if lam_range is None else _check_lam_range(lam_range)
         self._fitted_k: Tensor
@@ -137,6 +124,15 @@ class FOMA(Augmentation[FOMAParams]):
     def learns(self) -> bool:
         """Whether :meth:`fit` learns anything: the intrinsic dimension, if it is the cut."""
         return self.k == "two_nn_data"
+
+    @property
+    def weighs(self) -> bool:
+        """Whether :attr:`weight` can be anything but 1: unless ``weight="one"``."""
+        return self.weighting != "one"
+
+    def weight_of(self, params: FOMAParams) -> float:
+        """Return what the loss is to be multiplied by for a draw."""
+        return params.weight
 
     def fit(self, x: Tensor, y: Tensor) -> Self:
         """Estimate the intrinsic dimension of the joint training rows, for ``k="two_nn_data"``."""
@@ -150,7 +146,7 @@ class FOMA(Augmentation[FOMAParams]):
         known = None
         if self.rho is not None:
             joint = join(as_rows(x), as_rows(y), center=self.center)
-            known = _Known(x, y, (version(x), version(y)), joint)
+            known = Known(joint, x, y)
             k = int(joint.spectrum.rank_at_share(self.rho))
         else:
             cut = self._cut(x, y)
@@ -175,7 +171,7 @@ class FOMA(Augmentation[FOMAParams]):
             targets=self.targets,
             gradient=self.gradient,
             center=self.center,
-            joint=params._known.joint_of(x, y) if params._known else None,
+            joint=params._known.of(x, y) if params._known else None,
         )
         return new_x.reshape(x.shape), new_y.reshape(y.shape)
 
@@ -209,7 +205,7 @@ class FOMA(Augmentation[FOMAParams]):
         return new_x.reshape(x.shape), new_y.reshape(y.shape)
 
     @property
-    def structure(self) -> tuple[Any, ...]:
+    def structure(self) -> tuple[object, ...]:
         """The choices, as opposed to numbers, that runs in one stack must share."""
         cut = "rho" if self.rho is not None else type(self.k)
         return (*super().structure, cut, self.scale, self.targets, self.gradient, self.center)
@@ -234,9 +230,9 @@ class FOMA(Augmentation[FOMAParams]):
             )
         return int(self._fitted_k)
 
-    def _draw_at(self, k: int, known: "_Known | None" = None) -> FOMAParams:
+    def _draw_at(self, k: int, known: Known[Joint] | None = None) -> FOMAParams:
         lam = self._draw_lam()
-        return FOMAParams(lam, k, lam ** _EXPONENTS[self.weight], known)
+        return FOMAParams(lam, k, lam ** _EXPONENTS[self.weighting], known)
 
     def _draw_lam(self) -> float:
         if self.lam_range is not None:

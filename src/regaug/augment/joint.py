@@ -1,6 +1,7 @@
 """A batch as joint rows ``[x, y]``, one for every sample."""
 
 import math
+from typing import Generic, TypeVar
 
 import torch
 from torch import Tensor
@@ -34,6 +35,31 @@ def joint_dimension(x: Tensor, y: Tensor) -> int:
     return math.ceil(min(two_nn(points, max_points=_MOST_POINTS).dimension, most))
 
 
-def version(tensor: Tensor) -> int:
+T = TypeVar("T")
+
+
+class Known(Generic[T]):
+    """Something that was found out about tensors, as long as they are what they were.
+
+    Args:
+        value: What is known.
+        *tensors: Of which tensors.
+    """
+
+    __slots__ = ("_tensors", "_value", "_versions")
+
+    def __init__(self, value: T, *tensors: Tensor) -> None:
+        self._value, self._tensors = value, tensors
+        self._versions = [_version(tensor) for tensor in tensors]
+
+    def of(self, *tensors: Tensor) -> T | None:
+        """Return what is known of these tensors; None if they are others or have been changed."""
+        for tensor, known, version in zip(tensors, self._tensors, self._versions, strict=False):
+            if tensor is not known or _version(tensor) != version:
+                return None
+        return self._value
+
+
+def _version(tensor: Tensor) -> int:
     """Return a count that grows when the tensor is changed in place."""
     return -1 if tensor.is_inference() else tensor._version

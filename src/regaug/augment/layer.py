@@ -1,39 +1,32 @@
 """Act at a layer: augment what a module puts out, and hand back the targets that go with it."""
 
-import operator
 import sys
-from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from types import TracebackType
-from typing import Any, Self
+from functools import partial
+from typing import Any, Generic, TypeVar
+from weakref import ref
 
 import torch
 from torch import Tensor, nn
 
 from regaug import _random
 from regaug._registry import unknown
-from regaug.augment.base import Augmentation
-from regaug.exceptions import ArgumentError, PlaceError, UnknownNameError
+from regaug.augment import recomputation
+from regaug.augment.base import Augmentation, Params
+from regaug.exceptions import ArgumentError, PlaceError, RegaugError, UnknownNameError
 
 INPUT = "input"
+Output = TypeVar("Output")
+Augment = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 
 
-class Tap:
-    """An augmentation that acts at a layer while the ``with`` block lasts.
+class AtLayer(Generic[Params]):
+    """An augmentation that acts at a layer of a model: ``prediction, new_y = at_layer(x, y)``.
 
-    FOMA needs the targets where it acts, but in ``loss(net(x), tap.targets(y))`` the model is
-    called before they are known. So in training the call is put off: it returns a stand-in, and
-    :meth:`targets` runs the model, once. The stand-in takes part in any torch function or method
-    (``net(x).squeeze(1)``) and has values as soon as ``targets`` has been called. To get a plain
-    tensor from the model, call :meth:`targets` first: the tensor it returns is filled in when the
-    model runs.
-
-    Two taps act in one step when the targets go through both, in the order of their layers:
-    ``second.targets(first.targets(y))``.
-
-    Outside training (either ``model.eval()`` or the augmentation's) nothing is changed. In training
-    a model made by ``torch.compile`` runs uncompiled.
+    The model is called once, with ``x`` and whatever else is given. Outside training (either
+    ``model.eval()`` or the augmentation's) nothing is augmented. In training a model made by
+    ``torch.compile`` runs uncompiled.
 
     Attributes:
         params: What the augmentation drew for the last batch.
@@ -41,285 +34,269 @@ class Tap:
     """
 
     def __init__(
-        self, augmentation: Augmentation[Any], model: nn.Module, place: str | Sequence[str]
+        self,
+        augmentation: Augmentation[Params],
+        model: nn.Module,
+        place: str | Sequence[str],
+        *,
+        output: int | None = None,
     ) -> None:
         names = (place,) if isinstance(place, str) else tuple(place)
         if not names:
             raise ArgumentError("`place` must name at least one layer, got an empty list.")
         self.place: str = names[0]
+        self.augmentation = augmentation
         self._modules = {name: _find(model, name) for name in names}
-        self._augmentation = augmentation
         self._model = model
-        self._forward = self._plain_forward = model.forward
-        self._waiting: deque[_Later] = deque()  # forward passes that wait for their targets
-        self._given: deque[tuple[Tensor, Tensor]] = deque()  # targets that wait for a forward pass
-
-    def __enter__(self) -> Self:
-        self._own_forward = self._model.__dict__.get("forward")
-        self._plain_forward = self._model.forward
-        # A compiled model does not look for hooks any more: run the one it was made from.
-        self._forward = getattr(self._model, "_orig_mod", self._plain_forward)
-        self._model.forward = self._call
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._own_forward is None:
-            del self._model.__dict__["forward"]
-        else:
-            self._model.forward = self._own_forward
-        incomplete = bool(self._waiting or self._given)
-        self._waiting.clear()
-        self._given.clear()
-        if incomplete and error is None:
-            raise PlaceError(
-                f"Each forward pass at {self._names()} needs one call of `tap.targets(y)`, and the "
-                "other way round; the block ended with one of them missing."
-            )
+        self._output = output
+        self._has_compiled = any(_is_compiled(module) for module in model.modules())
 
     @property
-    def params(self) -> Any:
+    def params(self) -> Params:
         """What the augmentation drew for the last batch."""
-        return self._augmentation.params
+        return self.augmentation.params
 
-    def targets(self, y: Tensor) -> Tensor:
-        """Return the targets that belong to the model's output for this batch."""
+    # What a model returns is its own affair.
+    def __call__(self, x: Any, y: Tensor, *args: Any, **kwargs: Any) -> tuple[Any, Tensor]:
+        """Return the model's prediction and the targets that belong to it.
+
+        Args:
+            x: The model's first argument.
+            y: Targets, one for each row of ``x``.
+            *args: Further arguments of the model.
+            **kwargs: Likewise.
+        """
+        return self.call(lambda x: self._model(x, *args, **kwargs), x, y)
+
+    def call(self, forward: Callable[[Any], Output], x: Any, y: Tensor) -> tuple[Output, Tensor]:
+        """Like a call, for a model that is run by ``forward(x)``, once."""
         if not self._is_active():
-            return y
-        if self._waiting:
-            return self._waiting.popleft().run(y)
-        # Not called yet: hand out a tensor that the forward pass will fill in.
-        new_y = y.clone()
-        self._given.append((y, new_y))
-        return new_y
+            return forward(x), y
+        is_compiled = self._has_compiled or _is_compiled(self._model)
+        with _uncompiled() if is_compiled else nullcontext():
+            return self._run(forward, x, y)
 
-    def around(self, step: Callable[[Tensor, Tensor], Any], x: Tensor, y: Tensor) -> Any:
+    def act_in(self, step: Callable[[Any, Tensor], Output], x: Any, y: Tensor) -> Output:
         """Run ``step(x, y)``, anything that runs the layer once, and return what it returns.
 
-        For a training step that is not ours to write: no ``with`` block and no other call are
-        needed. The ``y`` it is given is a copy that gets the new targets when the layer runs. What
-        is compiled runs uncompiled.
+        For a training step that is not ours to write. The ``y`` it is given is a copy that gets
+        the new targets when the layer runs. What is compiled runs uncompiled.
         """
         if not self._is_active():
             return step(x, y)
-        new_y = y.clone()
+        copy = y.clone()
         with _uncompiled():
-            output, _ = self._run(step, self._draw_place(), y, (x, new_y), {}, new_y)
+            output, _ = self._run(lambda x: step(x, copy), x, y, copy)
         return output
-
-    def run(self, forward: Callable[[], Any], y: Tensor) -> tuple[Any, Tensor]:
-        """Call the model through ``forward``; return its output, no stand-in, and the targets."""
-        output = forward()
-        new_y = self.targets(y)
-        return _values(output), new_y
 
     def _is_active(self) -> bool:
-        return self._augmentation.training and self._model.training
+        return self.augmentation.training and self._model.training
 
-    def _call(self, *args: Any, **kwargs: Any) -> Any:
-        """Stand in for ``model.forward``."""
-        if not self._is_active():
-            return self._plain_forward(*args, **kwargs)
-        place, forward = self._draw_place(), self._forward
-        if not self._given:
-            later = _Later(lambda y: self._run(forward, place, y, args, kwargs))
-            self._waiting.append(later)
-            return later.output
-        y, placeholder = self._given.popleft()
-        output, _ = self._run(forward, place, y, args, kwargs, placeholder)
-        return output
+    def _run(
+        self, forward: Callable[[Any], Output], x: Any, y: Tensor, copy: Tensor | None = None
+    ) -> tuple[Output, Tensor]:
+        """Run the model and augment at one of the places; fill ``copy`` with the new targets."""
+        if len(self._modules) > 1:
+            self.place = recomputation.same_again(self, self._draw_place)
+        module = self._modules[self.place]
+        if module is None:
+            x, new_y = self._augment(self.place, x, y)
+            new_y = _fill(copy, new_y, self.place)
+            return forward(x), new_y
+        call = _Call(self, x, y, copy)
+        handle = module.register_forward_hook(call)
+        try:
+            with self.augmentation.observing(x, y):
+                output = forward(x)
+        except BaseException:
+            handle.remove()
+            raise
+        found = call.end(handle.remove)
+        if found is None:
+            raise PlaceError(
+                f"The module {self.place!r} did not run in the model's forward pass. Name one that "
+                "does; a module inside a compiled function cannot be reached."
+            )
+        return output, found
 
     def _draw_place(self) -> str:
         names = list(self._modules)
-        if len(names) > 1:
-            self.place = names[_random.integer(len(names), self._augmentation.generator)]
-        return self.place
-
-    def _run(
-        self,
-        forward: Callable[..., Any],
-        place: str,
-        y: Tensor,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        placeholder: Tensor | None = None,
-    ) -> tuple[Any, Tensor]:
-        """Run the model with the augmentation at ``place``; return its output and the targets."""
-        module = self._modules[place]
-        if module is None:
-            x, y = self._augment(place, args[0] if args else None, y, placeholder)
-            return forward(x, *args[1:], **kwargs), y
-
-        new_targets: list[Tensor] = []
-
-        def hook(module: nn.Module, inputs: tuple[Any, ...], output: Any) -> Tensor:
-            if new_targets:
-                raise PlaceError(
-                    f"The module {place!r} runs more than once in a forward pass, so it is not "
-                    "clear which output is meant. Name a module that runs once."
-                )
-            new_output, new_y = self._augment(place, output, y, placeholder)
-            new_targets.append(new_y)
-            return new_output
-
-        handle = module.register_forward_hook(hook)
-        try:
-            with self._augmentation.observing(args[0] if args else None, y):
-                output = forward(*args, **kwargs)
-        finally:
-            handle.remove()
-        if not new_targets:
-            raise PlaceError(
-                f"The module {place!r} did not run in the model's forward pass. Name one that "
-                "does; a module inside a compiled part of a model cannot be reached."
-            )
-        return output, new_targets[0]
+        return names[_random.integer(len(names), self.augmentation.generator)]
 
     def _augment(
-        self, place: str, output: Any, y: Tensor, placeholder: Tensor | None
-    ) -> tuple[Tensor, Tensor]:
-        if not isinstance(output, Tensor):
+        self, place: str, output: Any, y: Tensor, augment: Augment | None = None
+    ) -> tuple[Any, Tensor]:
+        """Augment what a module put out: a tensor, or one item of a tuple."""
+        chosen, number = output, self._output
+        if number is not None and isinstance(output, tuple | list) and place != INPUT:
+            if not 0 <= number < len(output):
+                raise PlaceError(
+                    f"`output` must be one of the {len(output)} outputs of {place!r}, counted from "
+                    f"0, got {number}."
+                )
+            chosen = output[number]
+        if not isinstance(chosen, Tensor):
+            came = f"The module {place!r} puts out" if place != INPUT else "The model is given"
             raise PlaceError(
-                f"An augmentation acts on a tensor, but the module {place!r} puts out a "
-                f"{type(output).__name__}. Name a module whose output is a tensor, for instance "
-                "the one that takes this output."
+                f"An augmentation acts on a tensor, but here: {came} a {type(chosen).__name__}. "
+                "For a tuple say which item is meant, at(model, place, output=0); else name a "
+                "module whose output is a tensor, for instance the one that takes this output."
             )
-        if output.ndim < 2 or len(output) != len(y):
+        if chosen.ndim < 2 or len(chosen) != len(y):
             raise PlaceError(
                 f"The output of {place!r} must have a row for each of the {len(y)} targets, got "
-                f"shape {tuple(output.shape)}. Name a module that puts the batch axis first."
+                f"shape {tuple(chosen.shape)}. Name a module that puts the batch axis first."
             )
-        new_output, new_y = self._augmentation(output, y)
-        if placeholder is None:
-            return new_output, new_y
-        if new_y.shape != placeholder.shape:
+        new, new_y = (augment or self.augmentation)(chosen, y)
+        if number is None or chosen is output:
+            return new, new_y
+        items = list(output)
+        items[number] = new
+        is_named = hasattr(output, "_fields")  # a named tuple takes its items one by one
+        return type(output)(*items) if is_named else type(output)(items), new_y
+
+
+class _Call:
+    """One forward pass: a hook that augments what a module puts out.
+
+    If the module is in a checkpointed part of the model, it stays until the graph is gone, and does
+    the same when that part is recomputed.
+    """
+
+    def __init__(self, at: AtLayer[Any], x: object, y: Tensor, copy: Tensor | None) -> None:
+        self.at, self.place = at, at.place
+        self.x, self.y, self.copy = x, y, copy
+        self.new_y: Tensor | None = None
+        self.around = recomputation.running()
+        self._parts: dict[int, ref[object]] = {}  # those in which the module ran
+        self._late: _Late | None = None
+        self._remove: Callable[[], None] | None = None
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return partial, (_do_nothing,)  # in a copy of the model
+
+    def __call__(self, module: nn.Module, inputs: object, output: Any) -> Any:
+        if self._remove is not None:
+            return self._act_again(output)
+        if self.new_y is not None:
             raise PlaceError(
-                f"The augmentation at {place!r} made {len(new_y)} samples of {len(y)}, so "
-                "`tap.targets(y)` must be called after the model, not before it."
+                f"The module {self.place!r} runs more than once in a forward pass, so it is not "
+                "clear which output is meant. Name a module that runs once."
             )
-        # Now, not when the model is done: another tap at a later layer may read it before.
-        return new_output, placeholder.copy_(new_y)
+        new, new_y = self.at._augment(self.place, output, self.y)
+        if recomputation.may_be_needed():
+            new_y = self._note_parts(new_y)
+        # Now, not when the model is done: another augmentation at a later layer may read it.
+        self.new_y = _fill(self.copy, new_y, self.place)
+        return new
 
-    def _names(self) -> str:
-        return " or ".join(repr(name) for name in self._modules)
-
-
-class _NotYetError(PlaceError):
-    """A value was asked for before it could be computed."""
-
-
-class _Later:
-    """A forward pass that has been put off until its targets are known."""
-
-    def __init__(self, forward: Callable[[Tensor], tuple[Any, Tensor]]) -> None:
-        self._forward = forward
-        self._outputs: list[Any] = []
-        self.output = _Deferred(self._get)
-
-    def run(self, y: Tensor) -> Tensor:
-        output, new_y = self._forward(y)
-        self._outputs.append(output)
+    def end(self, remove: Callable[[], None]) -> Tensor | None:
+        """Take the hook out, now or when nothing can be recomputed any more; return the targets."""
+        # They must not be kept here: they keep the graph, and its end is what the hook waits for.
+        new_y, self.new_y, self.copy = self.new_y, None, None
+        if self._parts:
+            self._remove = remove
+        else:
+            remove()
         return new_y
 
-    def _get(self) -> Any:
-        if not self._outputs:
-            raise _NotYetError(
-                "The model's output has no values before its targets are known. Call "
-                "`tap.targets(y)` before you use them, or before you call the model."
+    def _note_parts(self, new_y: Tensor) -> Tensor:
+        parts = [part for part in recomputation.running().first if part not in self.around.first]
+        self._keep(parts)
+        if not parts or torch.is_grad_enabled():
+            return new_y
+        # The part runs without gradients, but its targets leave it by a way of their own.
+        self._late = _Late()
+        with torch.enable_grad():
+            caught: Tensor = _Catch.apply(new_y.detach().requires_grad_(), self._late)  # type: ignore[no-untyped-call]
+            return caught
+
+    def _act_again(self, output: Any) -> Any:
+        parts = recomputation.running()
+        if not any(id(part) in self._parts for part in parts.again):
+            return output
+        self._keep(parts.first)
+        with self.at.augmentation.observing(self.x, self.y):
+            return self.at._augment(self.place, output, self.y, self._augment_again)[0]
+
+    def _augment_again(self, output: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        new, new_y = self.at.augmentation(output, y)
+        if self._late is not None and new_y.requires_grad:
+            self._late.recomputed_in = torch._C._current_graph_task_id()
+            new = _AddLate.apply(new, new_y, self._late)  # type: ignore[no-untyped-call]
+        return new, new_y
+
+    def _keep(self, parts: Sequence[object]) -> None:
+        for part in parts:
+            self._parts[id(part)] = ref(part, self._forget)
+
+    def _forget(self, gone: ref[object]) -> None:
+        self._parts = {key: part for key, part in self._parts.items() if part is not gone}
+        if not self._parts and self._remove is not None:
+            self._remove()
+
+
+class _Late:
+    """The gradient of targets that were made in a part which runs without gradients."""
+
+    def __init__(self) -> None:
+        self.grad: Tensor | None = None
+        self.recomputed_in = -1
+
+
+class _Catch(torch.autograd.Function):
+    """Keep the gradient of the targets for the recomputation of the part that made them."""
+
+    @staticmethod
+    def forward(ctx: Any, new_y: Tensor, late: _Late) -> Tensor:
+        ctx.late = late
+        return new_y.view_as(new_y)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[None, None]:
+        if ctx.late.recomputed_in == torch._C._current_graph_task_id():
+            raise RegaugError(
+                "The gradient of the new targets came after the layer that made them had been "
+                "recomputed. Call checkpoint(..., use_reentrant=False)."
             )
-        return self._outputs[0]
+        ctx.late.grad = grad
+        return None, None
 
 
-class _Deferred:
-    """Stands in for a value that is computed later; what is done to it is done to the value."""
+class _AddLate(torch.autograd.Function):
+    """Return a tensor; its gradient brings that of the targets along."""
 
-    def __init__(self, compute: Callable[[], Any]) -> None:
-        self._compute: Callable[[], Any] | None = compute
-        self._value: Any = None
+    @staticmethod
+    def forward(ctx: Any, new: Tensor, new_y: Tensor, late: _Late) -> Tensor:
+        ctx.late = late
+        return new.view_as(new)
 
-    def _get(self) -> Any:
-        if self._compute is not None:
-            self._value = self._compute()
-            self._compute = None
-        return self._value
-
-    @classmethod
-    def __torch_function__(
-        cls, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
-    ) -> Any:
-        return _defer(function, args, kwargs or {})
-
-    def __getattr__(self, name: str) -> Any:
-        return _defer(getattr, (self, name), {})
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return _defer(_call, (self, args, kwargs), {})
-
-    def __iter__(self) -> Any:
-        return iter(self._get())
-
-    def __len__(self) -> int:
-        return len(self._get())
-
-    def __bool__(self) -> bool:
-        return bool(self._get())
-
-    def __float__(self) -> float:
-        return float(self._get())
-
-    def __repr__(self) -> str:
-        try:
-            return repr(self._get())
-        except _NotYetError:
-            return "<model output that waits for tap.targets(y)>"
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor | None, None]:
+        late, ctx.late.grad = ctx.late.grad, None
+        return grad, late, None
 
 
-def _operator(name: str) -> Callable[..., Any]:
-    function = getattr(operator, name)
-    return lambda *operands: _defer(function, operands, {})
+def _do_nothing(module: nn.Module, inputs: object, output: object) -> None:
+    """Leave the output of a module as it is."""
 
 
-def _reflected(name: str) -> Callable[..., Any]:
-    function = getattr(operator, name)
-    return lambda right, left: _defer(function, (left, right), {})
+def _fill(copy: Tensor | None, new_y: Tensor, place: str) -> Tensor:
+    """Put the new targets into the copy that a training step was given, if there is one."""
+    if copy is None:
+        return new_y
+    if new_y.shape != copy.shape:
+        raise PlaceError(
+            f"The augmentation at {place!r} made {len(new_y)} samples of {len(copy)}, but the "
+            "training step has its targets already. Act on the inputs, or call "
+            "`prediction, new_y = augment.at(model, place)(x, y)` in a step of your own."
+        )
+    with torch.enable_grad() if new_y.requires_grad else nullcontext():
+        return copy.copy_(new_y)
 
 
-for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul"):
-    setattr(_Deferred, f"__{_name}__", _operator(_name))
-    setattr(_Deferred, f"__r{_name}__", _reflected(_name))
-for _name in ("neg", "abs", "getitem", "lt", "le", "gt", "ge"):
-    setattr(_Deferred, f"__{_name}__", _operator(_name))
-
-
-def _call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    return function(*args, **kwargs)
-
-
-def _defer(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """Call ``function`` now if all its arguments have values, else stand in for its result."""
-
-    def compute() -> Any:
-        return function(*_values(args), **_values(kwargs))
-
-    try:
-        return compute()
-    except _NotYetError:
-        return _Deferred(compute)
-
-
-def _values(item: Any) -> Any:
-    """Replace every stand-in in nested lists, tuples and dicts by its value."""
-    if isinstance(item, _Deferred):
-        return item._get()
-    if isinstance(item, dict):
-        return {key: _values(value) for key, value in item.items()}
-    if type(item) in (list, tuple):
-        return type(item)(_values(value) for value in item)
-    return item
+def _is_compiled(module: nn.Module) -> bool:
+    return "_orig_mod" in module._modules or module._compiled_call_impl is not None
 
 
 def _uncompiled() -> AbstractContextManager[Any]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self, cast
+from typing import Self, cast
 
 import torch
 from torch import Tensor
@@ -68,7 +68,12 @@ class Mixup(Augmentation[MixupParams]):
     ) -> None:
         super().__init__(p=p, append=append, anneal=anneal, generator=generator)
         self.alpha = check_range("alpha", alpha, 0.0, open_low=True)
-        self.paired = bool(paired)
+        self._paired = bool(paired)
+
+    @property
+    def paired(self) -> bool:
+        """Whether a batch is samples followed by their partners, of which the samples come out."""
+        return self._paired
 
     def draw(self, x: Tensor, y: Tensor) -> MixupParams:
         """Draw lam and the partners."""
@@ -110,7 +115,7 @@ class Mixup(Augmentation[MixupParams]):
         return new_x.reshape(*shape, *x.shape[2:]), new_y.reshape(*shape, *y.shape[2:])
 
     @property
-    def structure(self) -> tuple[Any, ...]:
+    def structure(self) -> tuple[object, ...]:
         """The choices, as opposed to numbers, that runs in one stack must share."""
         return (*super().structure, self.paired)
 

@@ -3,23 +3,26 @@
 import json
 import sys
 from contextlib import redirect_stdout
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Self
 
 import typer
 
-from regaug._files import write_json
 from regaug._registry import lookup
 from regaug.cli.options import ExecutorName, Jobs, Out, RayAddress
-from regaug.cli.tables import AsJSON
-from regaug.formatting import duration as say_time
-from regaug.runs.record import RunRecord
+from regaug.cli.tables import AsJSON, print_table
+from regaug.formatting import count, duration
 
-TIME, SETTINGS = "time", "settings"
+if TYPE_CHECKING:
+    from regaug.reproduction.experiments import Progress
+    from regaug.training.bar import Bar
+
+SETTINGS = "settings"
 # The paper's own numbers.
 ALIASES = {
     "table1": "batches",
-    "table2": TIME,
+    "table2": "time",
     "table3": "in-distribution",
     "table4": "out-of-distribution",
     "table5": "ablation",
@@ -52,9 +55,9 @@ def reproduce(
     protocol: Annotated[
         str, typer.Option(help="paper, tuned, or both; what has one only takes no notice.")
     ] = "both",
-    budget: Annotated[
+    max_minutes: Annotated[
         float | None,
-        typer.Option(help="Minutes: cut epochs and settings to about that, and say so."),
+        typer.Option(help="Cut epochs and settings to about so many minutes, and say so."),
     ] = None,
     jobs: Jobs = 2,
     executor: ExecutorName = "process",
@@ -68,116 +71,77 @@ def reproduce(
     one, in which all get the same search. Finished runs are kept: the same command continues. Data
     that is not on this disk is named, with the way to get it.
 
-    Example: regaug reproduce in-distribution --datasets airfoil --seeds 1 --budget 1
+    Example: regaug reproduce in-distribution --datasets airfoil --seeds 1 --max-minutes 1
     """
-    from regaug.reproduction import words
-    from regaug.reproduction.figures import FIGURES
-    from regaug.reproduction.running import run_experiment, run_timing
+    from regaug.reproduction.experiments import Wanted, run_experiment, run_timing
+    from regaug.reproduction.figures import FIGURES, make_figure
+    from regaug.reproduction.published import settings_tables
     from regaug.reproduction.tables import EXPERIMENTS, PROTOCOLS
-    from regaug.reproduction.timing import DATASETS
+    from regaug.reproduction.timing import TIME
+    from regaug.runs.tasks import Workforce
 
     name = ALIASES.get(what, what)
     lookup("table or figure", name, dict.fromkeys([*EXPERIMENTS, TIME, SETTINGS, *FIGURES]))
     known = {"both": PROTOCOLS, "paper": ("paper",), "tuned": ("tuned",)}
-    protocols = lookup("protocol", protocol, known)
-    folder, wanted = out / "reproduction", _names(datasets)
-    found: list[Any]
+    wanted = Wanted(_names(datasets), _names(methods), seeds, lookup("protocol", protocol, known))
+    folder = out / "reproduction"
     if name in FIGURES:
-        _draw(name, folder, seeds, budget, as_json)
+        typer.echo(f"computing {name} ...", err=True)
+        figure = make_figure(name, folder, seeds=seeds, max_minutes=max_minutes)
+        found = {"figure": name, "caption": figure.caption, "files": [*map(str, figure.files)]}
+        typer.echo(json.dumps(found, indent=2) if as_json else figure)
         return
     if name == SETTINGS:
-        tables = list(words.settings_tables())
-        found = [vars(table) for table in tables]
-    elif name == TIME:
-        for data in wanted:
-            lookup("data set of the paper's table 2", data, dict.fromkeys(DATASETS))
-        found = run_timing(folder, datasets=wanted, budget=budget, say=_say)
-        tables = [words.time_table(times) for times in found]
+        tables = settings_tables()
+        values = [asdict(table) for table in tables]
     else:
-        with redirect_stdout(sys.stderr), _Watch() as watch:
-            measured = run_experiment(
-                name,
-                folder,
-                datasets=wanted,
-                methods=_names(methods),
-                seeds=seeds,
-                protocols=protocols,
-                budget=budget,
-                jobs=jobs,
-                executor=executor,  # type: ignore[arg-type]
-                ray_address=ray_address,
-                announce=watch.announce,
-                watch=watch.update,
-                say=_say,
+        # Ray tells on the standard output that a process died; that is no part of the results.
+        with redirect_stdout(sys.stderr), _Progress() as progress:
+            workforce = Workforce(jobs, executor, ray_address, max_minutes)  # type: ignore[arg-type]
+            measured = (
+                run_timing(folder, wanted.datasets, max_minutes=max_minutes, progress=progress)
+                if name == TIME
+                else run_experiment(name, folder, wanted, workforce=workforce, progress=progress)
             )
-        found = [table.to_dict() for table in measured]
-        tables = [text for table in found for text in words.measured_tables(table)]
+        tables = [table for own in measured for table in own.tables().values()]
+        values = [own.to_dict() for own in measured]
     if as_json:
-        typer.echo(json.dumps(found, indent=2))
-    else:
-        _print(tables)
+        typer.echo(json.dumps(values, indent=2))
+        return
+    for table in tables:
+        print_table(table)
+        typer.echo()
 
 
-class _Watch:
+class _Progress:
     """Shows how many runs are done."""
 
     def __init__(self) -> None:
-        self._bar: Any = None
+        self._bar: Bar | None = None
 
-    def __enter__(self) -> "_Watch":
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *exception: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         if self._bar is not None:
             self._bar.__exit__(None, None, None)
 
-    def announce(self, planned: int, left: int, seconds: float) -> None:
+    def __call__(self, progress: "Progress") -> None:
+        """Show how far it has come."""
         from regaug.training.bar import Bar
 
-        already = f", {planned - left:,} of them done" if left < planned else ""
-        _say(f"{planned:,} runs{already}; this takes about {say_time(seconds)}.")
-        self._bar = Bar("run", left, show=left > 0).__enter__()
-
-    def update(self, outcome: list[RunRecord]) -> None:
-        for _, run, _ in outcome:
-            self._bar.advance(f"{run['data']}, {run['method']}")
-
-
-def _draw(name: str, folder: Path, seeds: int, budget: float | None, as_json: bool) -> None:
-    from regaug.reproduction.figures import FIGURES
-
-    figure = FIGURES[name]
-    _say(f"computing {name} ...")
-    data = figure.compute(seeds=seeds, budget=budget)
-    write_json(folder / f"{name}.json", data, indent=1)
-    paths = [str(path) for path in figure.draw(data, folder / name)]
-    if as_json:
-        caption = figure.caption(data)
-        typer.echo(json.dumps({"figure": name, "caption": caption, "files": paths}, indent=2))
-        return
-    typer.echo(figure.caption(data))
-    for path in paths:
-        typer.echo(path)
-
-
-def _print(tables: list[Any]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    console = Console()
-    for text in tables:
-        table = Table(*text.header, title=text.title, title_justify="left", box=None)
-        for row in text.rows:
-            table.add_row(*row)
-        console.print(table)
-        for note in text.notes:
-            typer.echo(note)
-        typer.echo()
+        if self._bar is None:
+            for note in progress.notes:
+                typer.echo(note, err=True)
+            done = progress.planned - progress.left
+            already = f", {done:,} of them done" if done else ""
+            time = duration(progress.seconds)
+            planned = count(progress.planned, "run")
+            typer.echo(f"{planned}{already}; this takes about {time}.", err=True)
+            self._bar = Bar("run", progress.left, show=progress.left > 0).__enter__()
+        for record in progress.records:
+            self._bar.advance(f"{record.run.problem}, {record.run.method}")
 
 
 def _names(given: list[str] | None) -> list[str]:
     return [name for names in given or () for name in names.split(",") if name]
-
-
-def _say(text: str) -> None:
-    typer.echo(text, err=True)

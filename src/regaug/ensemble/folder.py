@@ -27,19 +27,8 @@ FORMAT, VERSION = "regaug-ensemble", 1
 JSON, TENSORS = "model.json", "model.safetensors"
 _PLAIN = (str, int, float, type(None))
 _KEYS = {
-    "targets",
-    "method",
-    "settings",
-    "made_by",
-    "encoder",
-    "inputs",
-    "outputs",
-    "log",
-    "hidden",
-    "weights",
-    "floor",
-    "scores",
-    "held_out",
+    *("targets", "method", "settings", "made_by", "encoder", "inputs", "outputs", "log"),
+    *("hidden", "weights", "floor", "scores", "held_out"),
 }
 _MORE = "about"  # only where there is something
 
@@ -211,9 +200,9 @@ def _scaler(name: str, numbers: Mapping[str, list[float]]) -> Scaler:
 def _settings(method: str, values: Mapping[str, object]) -> Settings:
     known = {part.name for part in fields(Settings)}
     _check(set(values) == known, "settings", f"have the keys {', '.join(sorted(known))}")
-    own = entry(values, "method", dict)
+    own = entry(values, "method_settings", dict)
     _texts("settings.method", list(own))
-    others = [value for name, value in values.items() if name != "method"]
+    others = [value for name, value in values.items() if name != "method_settings"]
     are_plain = all(_is_plain(value) for value in (*others, *own.values()))
     _check(are_plain, "settings", "be numbers, texts and lists of them")
     methods.get(method).settings(**own)  # refuses names that the method does not have

@@ -11,9 +11,6 @@ from regaug.data.scaling import Scaler
 from regaug.models import MLP
 from regaug.training.stacked.net import Layout, forward
 
-# Numbers of a hidden layer that are held at a time (32 MB).
-_BLOCK = 2**22
-
 
 @dataclass(frozen=True, eq=False)
 class Members:
@@ -24,12 +21,14 @@ class Members:
         weights: Weights by name, ``(members, *shape)``, float32.
         scaler: Scale of the targets, or of their logarithms.
         log: Whether the nets predict logarithms.
+        block: Numbers of a hidden layer that are held at a time (32 MB).
     """
 
     hidden: tuple[int, ...]
     weights: Mapping[str, Tensor] = field(repr=False)
     scaler: Scaler = field(repr=False)
     log: bool
+    block: int = field(default=2**22, repr=False)
 
     def __len__(self) -> int:
         return len(next(iter(self.weights.values())))
@@ -43,7 +42,7 @@ class Members:
             x: Standardized inputs ``(n, d)``.
         """
         layout, layers = self._layers
-        size = max(1, _BLOCK // (layout.widest * len(self)))
+        size = max(1, self.block // (layout.widest * len(self)))
         with torch.no_grad():
             blocks = [
                 forward(layout, layers, rows.expand(len(self), -1, -1))

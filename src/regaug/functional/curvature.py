@@ -79,12 +79,14 @@ def cems(
         return x, y
 
     with torch.no_grad():
-        points, steps = torch.cat([x.double(), y.double()], dim=-1), eta.double()
+        # Detached as well: forward mode goes on without gradients.
+        points = torch.cat([x.detach().double(), y.detach().double()], dim=-1)
+        steps = eta.detach().double()
         if neighborhoods is None:
             offsets = _offsets(points, points, steps, ridge, order, block)
         else:  # every point is a batch of one that has its own neighborhood
             points, steps = points.unsqueeze(-2), steps.unsqueeze(-2)
-            rows = neighborhoods.double()
+            rows = neighborhoods.detach().double()
             offsets = _offsets(points, rows, steps, ridge, order, block, tangents).squeeze(-2)
     of_x, of_y = offsets.split_with_sizes((x.shape[-1], y.shape[-1]), -1)
     return cast(x.double() + of_x, x.dtype), cast(y.double() + of_y, y.dtype)

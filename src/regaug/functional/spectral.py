@@ -18,6 +18,8 @@ from typing import Any, Literal, TypeVar
 
 import torch
 from torch import Tensor
+from torch._C._functorch import get_unwrapped, is_batchedtensor, is_gradtrackingtensor
+from torch.autograd import forward_ad
 
 from regaug._checks import (
     check_choice,
@@ -44,6 +46,10 @@ _TINY = torch.finfo(torch.float64).tiny
 _SMALLEST, _LARGEST = 1e-30, 1e30
 # Estimated relative error of a float64 result above which the Gram way gives way to an SVD.
 _FLOAT64_ERROR = 2e-11
+_NO_SECOND = (
+    "The exact derivative of scale_singular_values has no derivative of its own. Use "
+    "gradient='frozen', which has."
+)
 
 
 @dataclass(slots=True)
@@ -81,6 +87,7 @@ def decompose(a: Tensor) -> Spectrum:
     Args:
         a: Matrices of shape ``(..., n, r)``.
     """
+    _check_not_mapped(a)
     rows = a.detach().double()
     try:
         values, vectors = torch.linalg.eigh(_gram(rows))
@@ -169,6 +176,17 @@ def scale_singular_values(
     return cast(new, a.dtype)
 
 
+def _check_not_mapped(a: Tensor) -> None:
+    """Refuse a tensor of ``torch.func.vmap``: the cut of a matrix must be read from its values."""
+    while is_gradtrackingtensor(a):
+        a = get_unwrapped(a)
+    if is_batchedtensor(a):
+        raise RegaugError(
+            "The singular values of a batch cannot be found under torch.func.vmap. Give the whole "
+            "stack (..., n, r) at once: every function takes one as it is."
+        )
+
+
 def rank_at_share(singular_values: Tensor, rho: float | Tensor) -> Tensor:
     r"""Count the leading singular values that together make up at most the share ``rho``.
 
@@ -215,12 +233,12 @@ def _rescale(
     is_leading = basis.shape[-1] <= others.shape[-1]
     if not is_leading:  # the narrower side is less work
         basis, others, inside, outside = others, basis, outside, inside
-    cut = _Cut(basis, others, is_leading, _is_wide(a), inside, outside, spectrum, k)
+    cut = _Cut(is_leading, _is_wide(a), inside, outside, spectrum.levels, k)
     with _no_autocast(a):
-        if gradient == "exact" and rows.requires_grad and torch.is_grad_enabled():
-            new: Tensor = _ExactCombination.apply(rows, cut)  # type: ignore[no-untyped-call]
+        if gradient == "exact" and _is_differentiated(rows):
+            new: Tensor = _ExactCombination.apply(rows, basis, others, spectrum.values, cut)[0]  # type: ignore[no-untyped-call]
         else:
-            new, _ = _combine(rows, cut)
+            new, _ = _combine(rows, basis, cut)
     return cast(new, a.dtype)
 
 
@@ -229,75 +247,131 @@ class _Cut:
     """The two sides of a cut.
 
     Attributes:
-        basis: Singular vectors of the narrower side as columns.
-        others: Those of the wider side.
-        is_leading: Whether the basis is the leading side.
+        is_leading: Whether the basis, the narrower side, is the leading one.
         is_wide: Whether they are left singular vectors.
         inside: Factor of the directions in the basis.
         outside: Factor of the others.
-        spectrum: All eigenvalues.
+        levels: All eigenvalues, for one matrix only.
         k: Number of leading directions.
     """
 
-    basis: Tensor
-    others: Tensor
     is_leading: bool
     is_wide: bool
     inside: Factor
     outside: Factor
-    spectrum: Spectrum
+    levels: list[float] | None
     k: int | Tensor
 
 
-def _combine(a: Tensor, cut: _Cut) -> tuple[Tensor, Tensor]:
+def _is_differentiated(a: Tensor) -> bool:
+    if a.requires_grad and torch.is_grad_enabled():
+        return True
+    # Forward mode: without it a tensor has no tangent.
+    return forward_ad._current_level >= 0 and forward_ad.unpack_dual(a).tangent is not None  # type: ignore[no-untyped-call]
+
+
+def _combine(a: Tensor, basis: Tensor, cut: _Cut) -> tuple[Tensor, Tensor]:
     """Multiply each side of the cut by its factor; return the coordinates in the basis as well."""
     contrast = cut.inside - cut.outside
     if cut.is_wide:
-        coordinates = cut.basis.mT @ a
-        return _add_product(a, cut.basis, coordinates, cut.outside, contrast), coordinates
-    coordinates = a @ cut.basis
-    return _add_product(a, coordinates, cut.basis.mT, cut.outside, contrast), coordinates
+        coordinates = basis.mT @ a
+        return _add_product(a, basis, coordinates, cut.outside, contrast), coordinates
+    coordinates = a @ basis
+    return _add_product(a, coordinates, basis.mT, cut.outside, contrast), coordinates
 
 
 class _ExactCombination(torch.autograd.Function):
-    """:func:`_combine` with a gradient that includes how the basis depends on ``a``.
+    """:func:`_combine` with derivatives that include how the basis depends on ``a``."""
 
-    With N the basis, O the other directions, c their factors and H the incoming gradient, the
-    gradient of a wide ``a`` is c_O H + (c_N - c_O) (N N^T H + (W N^T + N W^T) a), where
-    W = O ((O^T (H a^T + a H^T) N) / gaps). Everything is kept as thin as the basis.
+    generate_vmap_rule = True
+
+    # All tensors are arguments or results, as torch.func wants it.
+    @staticmethod
+    def forward(
+        a: Tensor, basis: Tensor, others: Tensor, values: Tensor, cut: _Cut
+    ) -> tuple[Tensor, Tensor]:
+        return _combine(a, basis, cut)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+        *tensors, ctx.cut = inputs
+        ctx.mark_non_differentiable(output[1])
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(*tensors, output[1])
+        ctx.save_for_forward(*tensors, output[1])
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor | None, _: None) -> tuple[Tensor | None, ...]:
+        if grad is None:
+            return (None,) * 5
+        new = _derivative(grad, ctx.cut, *(saved := ctx.saved_tensors))
+        # As a constant this would have a wrong derivative of its own.
+        return _once(new, saved[0]) if torch.is_grad_enabled() else new, None, None, None, None
+
+    @staticmethod
+    def jvp(ctx: Any, tangent: Tensor, *_: None) -> tuple[Tensor, None]:
+        new = _derivative(tangent, ctx.cut, *(saved := ctx.saved_tensors))
+        return _once(new, saved[0]), None
+
+
+def _derivative(
+    along: Tensor,
+    cut: _Cut,
+    a: Tensor,
+    basis: Tensor,
+    others: Tensor,
+    values: Tensor,
+    coordinates: Tensor,
+) -> Tensor:
+    """Return the derivative of :func:`_combine` along a matrix.
+
+    The function is itself a gradient (of a sum of squared singular values with factors), so its
+    derivative is symmetric: the same serves for the gradient and for forward mode. With N the
+    basis, O the other directions, c their factors and H the matrix, it is for a wide ``a``
+    c_O H + (c_N - c_O) (N N^T H + (W N^T + N W^T) a), where W = O ((O^T (H a^T + a H^T) N) / gaps).
+    Everything is kept as thin as the basis.
     """
+    with _no_autocast(along):
+        if cut.is_wide:
+            of_along = basis.mT @ along
+            turn = _add(along @ coordinates.mT, a, of_along.mT)
+            turn = others @ (others.mT @ turn).div_(_signed_gaps(values, cut))
+            left = torch.cat([basis, turn], -1)
+            right = torch.cat([_add(of_along, turn.mT, a), coordinates], -2)
+        else:
+            of_along = along @ basis
+            turn = _add(along.mT @ coordinates, a.mT, of_along)
+            turn = others @ (others.mT @ turn).div_(_signed_gaps(values, cut))
+            left = torch.cat([_add(of_along, a, turn), coordinates], -1)
+            right = torch.cat([basis, turn], -1).mT
+        return _add_product(along, left, right, cut.outside, cut.inside - cut.outside)
+
+
+class _Once(torch.autograd.Function):
+    """Return a derivative that depends on ``a`` and cannot be differentiated again."""
+
+    generate_vmap_rule = True
 
     @staticmethod
-    def forward(ctx: Any, a: Tensor, cut: _Cut) -> Tensor:
-        new, coordinates = _combine(a, cut)
-        ctx.save_for_backward(a, coordinates)
-        ctx.cut = cut
-        return new
+    def forward(new: Tensor, a: Tensor) -> Tensor:
+        return new.view_as(new)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        if torch.is_grad_enabled():
-            raise RegaugError(
-                "The exact gradient of scale_singular_values has no derivative of its own, so "
-                "`create_graph=True` cannot be used. Use gradient='frozen', which can."
-            )
-        a, coordinates = ctx.saved_tensors
-        cut = ctx.cut
-        basis, others = cut.basis, cut.others
-        with _no_autocast(grad):
-            if cut.is_wide:
-                of_grad = basis.mT @ grad
-                turn = _add_product_(grad @ coordinates.mT, a, of_grad.mT)
-                turn = others @ (others.mT @ turn).div_(_signed_gaps(cut))
-                left = torch.cat([basis, turn], -1)
-                right = torch.cat([_add_product_(of_grad, turn.mT, a), coordinates], -2)
-            else:
-                of_grad = grad @ basis
-                turn = _add_product_(grad.mT @ coordinates, a.mT, of_grad)
-                turn = others @ (others.mT @ turn).div_(_signed_gaps(cut))
-                left = torch.cat([_add_product_(of_grad, a, turn), coordinates], -1)
-                right = torch.cat([basis, turn], -1).mT
-            return _add_product(grad, left, right, cut.outside, cut.inside - cut.outside), None
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        pass
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        raise RegaugError(_NO_SECOND)
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Tensor) -> Any:
+        raise RegaugError(_NO_SECOND)
+
+
+def _once(new: Tensor, a: Tensor) -> Tensor:
+    once: Tensor = _Once.apply(new, a)  # type: ignore[no-untyped-call]
+    return once
 
 
 def _add_product(base: Tensor, left: Tensor, right: Tensor, beta: Factor, alpha: Factor) -> Tensor:
@@ -307,9 +381,9 @@ def _add_product(base: Tensor, left: Tensor, right: Tensor, beta: Factor, alpha:
     return beta * base + alpha * (left @ right)
 
 
-def _add_product_(base: Tensor, left: Tensor, right: Tensor) -> Tensor:
-    """Add ``left @ right`` to ``base`` in place."""
-    return base.addmm_(left, right) if base.ndim == 2 else base.add_(left @ right)
+def _add(base: Tensor, left: Tensor, right: Tensor) -> Tensor:
+    """Return ``base + left @ right``."""
+    return torch.addmm(base, left, right) if base.ndim == 2 else base.add_(left @ right)
 
 
 def _cut(columns: Tensor, k: int | Tensor) -> tuple[Tensor, Tensor]:
@@ -327,9 +401,9 @@ def _cut(columns: Tensor, k: int | Tensor) -> tuple[Tensor, Tensor]:
     return columns * is_leading, columns * ~is_leading
 
 
-def _signed_gaps(cut: _Cut) -> Tensor:
+def _signed_gaps(values: Tensor, cut: _Cut) -> Tensor:
     """Return w_j - w_i for j in the basis and i in the others, bounded away from zero."""
-    values, levels, k = cut.spectrum.values, cut.spectrum.levels, cut.k
+    levels, k = cut.levels, cut.k
     rank = values.shape[-1]
     if isinstance(k, int):
         low, high = values.split_with_sizes((rank - k, k), -1)

@@ -8,7 +8,6 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 
 from regaug import _random, methods
-from regaug.augment.layer import INPUT
 from regaug.exceptions import ArgumentError, MissingExtraError, PlaceError
 from regaug.samplers import BatchSampler
 
@@ -141,14 +140,12 @@ class _Augmenting:
     """What a training has beside the net: an augmentation, its place, a sampler, a schedule."""
 
     def __init__(self, net: AugmentedNetRegressor, epochs: int) -> None:
-        self.method, self.seed = methods.get(net.method), net.seed
-        self.settings = self.method.settings(**(net.method_settings or {}))
-        self.augmentation = self.method.make_augmentation(self.settings)
-        place = self.method.find_place(net.module_, self.settings)
-        self.tap = None if place == INPUT else self.augmentation.at(net.module_, place)
+        self.ready = methods.get(net.method).prepare(net.method_settings, seed=net.seed)
+        self.augmentation, self.seed = self.ready.augmentation, net.seed
+        self.at = self.ready.at(net.module_)
         self.device, self.epochs = net.device, epochs
         self.sampler: BatchSampler | None = None
-        self.steps, self.has_run = 0, False
+        self.steps, self.has_run, self.weight = 0, False, 1.0
         self.state = self.augmentation.generator.get_state()
 
     def prepare(self, rows: Iterable[Any], batch_size: int, *, drop_last: bool) -> BatchSampler:
@@ -161,12 +158,10 @@ class _Augmenting:
                 xs.append(to_tensor(x, device="cpu"))
         y = torch.cat(ys)
         if learns:
-            self.augmentation.fit(torch.cat(xs), y)
+            self.ready.fit(torch.cat(xs), y)
         if self.device is not None:
             self.augmentation.to(self.device)
-        self.sampler = self.method.make_sampler(
-            y, batch_size, self.settings, seed=self.seed, drop_last=drop_last
-        )
+        self.sampler = self.ready.sampler(y, batch_size, drop_last=drop_last)
         return self.sampler
 
     def start_epoch(self, epoch: int) -> None:
@@ -186,15 +181,12 @@ class _Augmenting:
     def run(self, infer: Callable[[Any], Any], x: Any, y: Tensor) -> tuple[Any, Any, Tensor]:
         """Return predictions for the augmented batch, its inputs and its targets."""
         self.augmentation.generator.set_state(self.state)
-        self.has_run = True
-        if self.tap is None:
+        self.has_run, self.weight = True, 1.0
+        if self.at is None or self.ready.inputs_too:
             x, y = self.augmentation(x, y)
+            self.weight *= self.augmentation.weight
+        if self.at is None:
             return infer(x), x, y
-        with self.tap as tap:
-            y_pred, y = tap.run(lambda: infer(x), y)
+        y_pred, y = self.at.call(infer, x, y)
+        self.weight *= self.augmentation.weight
         return y_pred, x, y
-
-    @property
-    def weight(self) -> float:
-        """What the loss of the last batch is multiplied by."""
-        return float(getattr(self.augmentation.params, "weight", 1.0))

@@ -2,21 +2,31 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from statistics import fmean, stdev
-from typing import Any
+from typing import Any, Self
 
-from regaug import methods
+from regaug import formatting, methods
+from regaug._files import JSON
 from regaug.exceptions import StoreError
-from regaug.metrics import METRICS
+from regaug.formatting import TextTable
+from regaug.metrics import METRICS, Score
 from regaug.reproduction import published
+from regaug.reproduction.problems import PaperData
 from regaug.reproduction.recipes import metric_of, paper_settings
-from regaug.reproduction.sources import Source
 from regaug.reproduction.tables import Experiment, Row, Size
-from regaug.runs.store import StoredRun
+from regaug.runs.record import RunRecord
+from regaug.studies.config import StudyConfig
+from regaug.studies.leaderboard import leaderboard
+from regaug.studies.selection import choose
+from regaug.studies.statistics import Comparison
 from regaug.studies.study import Study
+from regaug.studies.verdict import make_verdict
+from regaug.training import Settings
 
-Results = Mapping[str, StoredRun]
+Records = Mapping[str, RunRecord]
+UNSHIFTED = "unshifted"
+_MARKS = {"own": "", "re-run": " (re-run)", "quoted": " (quoted)"}
 
 
 @dataclass(frozen=True)
@@ -47,6 +57,17 @@ class Figure:
     source: str | None = None
     apart: float | None = None
 
+    @property
+    def score(self) -> Score:
+        """The mean, which knows its metric."""
+        return Score(self.metric, self.mean)
+
+    @property
+    def title(self) -> str:
+        """What it measures, and where."""
+        title = METRICS[self.metric].title
+        return title if self.domain == "average" else f"{title}, {self.domain}"
+
 
 @dataclass(frozen=True)
 class Line:
@@ -72,6 +93,51 @@ class Line:
     of_epochs: int | None
     keys: tuple[str, ...]
 
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Return the line that :meth:`Measured.to_dict` wrote down."""
+        figures = tuple(Figure(**figure) for figure in values["figures"])
+        return cls(**{**values, "figures": figures, "keys": tuple(values["keys"])})
+
+    @property
+    def words(self) -> str:
+        """Its name, and what was cut short or is not finished."""
+        words = self.label
+        if self.epochs is not None and self.of_epochs is not None and self.epochs < self.of_epochs:
+            words += f", {self.epochs} of {self.of_epochs} epochs"
+        if self.done < self.planned:
+            words += f", {self.done} of {self.planned} runs"
+        return words
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """A data set in the tuned protocol.
+
+    Attributes:
+        comparison: Every method against plain training.
+        keys: The runs that its splits have chosen, by method.
+        best: The settings with the best validation errors of every method that was tuned.
+        search: How much was searched, in words.
+    """
+
+    comparison: Comparison
+    keys: Mapping[str, Sequence[str]]
+    best: Mapping[str, Settings]
+    search: str
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Return what :meth:`Measured.to_dict` wrote down."""
+        best = {name: Settings.from_dict(own) for name, own in values["best"].items()}
+        comparison = Comparison.from_dict(values["comparison"])
+        return cls(comparison, values["keys"], best, values["search"])
+
+    @property
+    def verdict(self) -> str:
+        """What the comparison means, in words."""
+        return make_verdict(self.comparison).text
+
 
 @dataclass(frozen=True)
 class Measured:
@@ -84,11 +150,7 @@ class Measured:
         size: What was cut short, in words; empty if nothing was.
         command: The command that makes it.
         paper: Rows in the paper's protocol.
-        tuned: Rows in the tuned protocol: a dict each, with the change against plain training and
-            the keys of the runs that its splits have chosen.
-        best: The settings with the best validation errors of every method that was tuned.
-        search: How much was searched for the tuned rows, in words; empty without them.
-        verdict: What the tuned rows mean, in words; empty without them.
+        tuned: What the tuned protocol has shown; None if nothing yet.
     """
 
     experiment: str
@@ -97,133 +159,137 @@ class Measured:
     size: str
     command: str
     paper: tuple[Line, ...]
-    tuned: tuple[Mapping[str, Any], ...] = ()
-    best: Mapping[str, Any] = field(default_factory=dict)
-    search: str = ""
-    verdict: str = ""
+    tuned: Tuned | None = None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, JSON]:
         """Return plain values, for a JSON file."""
         return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Return what :meth:`to_dict` wrote down."""
+        paper = tuple(Line.from_dict(line) for line in values["paper"])
+        tuned = None if values["tuned"] is None else Tuned.from_dict(values["tuned"])
+        return cls(**{**values, "paper": paper, "tuned": tuned})
+
+    @property
+    def keys(self) -> list[str]:
+        """The keys of all runs that it is made from."""
+        chosen = () if self.tuned is None else self.tuned.keys.values()
+        return [key for keys in (*(line.keys for line in self.paper), *chosen) for key in keys]
+
+    def tables(self) -> dict[str, TextTable]:
+        """Return the tables by the name of the protocol: the paper's, then the tuned one."""
+        title = f"{self.experiment}, {self.data}"
+        tables = {"paper protocol": self._paper_table(title)}
+        if self.tuned is not None:
+            notes = (self.tuned.search, self.tuned.verdict)
+            comparison = self.tuned.comparison
+            tables["tuned protocol"] = leaderboard(comparison, f"{title}, tuned", notes)
+        return tables
+
+    def _paper_table(self, title: str) -> TextTable:
+        columns = {own.title: own.domain for line in self.paper for own in line.figures}
+        header = ["method"]
+        for name, domain in columns.items():
+            header += [name] if domain == UNSHIFTED else [name, "published", "apart"]
+        rows = []
+        for line in self.paper:
+            known = {own.title: own for own in line.figures}
+            cells = [_cells(known.get(name), domain) for name, domain in columns.items()]
+            rows.append([line.words, *(cell for own in cells for cell in own)])
+        notes = [
+            "apart: difference of the means in combined standard errors",
+            f"Data: {self.note}." if self.note else "",
+            self.size,
+            f"Made by: {self.command}",
+        ]
+        return TextTable(title, header, rows, [note for note in notes if note])
 
 
 def measure(
     experiment: Experiment,
-    source: Source,
+    data: PaperData,
     rows: Sequence[Row],
-    results: Results,
+    records: Records,
     *,
     size: Size,
     command: str,
 ) -> Measured:
     """Read off the store what the rows of an experiment have shown on one data set."""
-    paper = [row for row in rows if row.protocol == "paper"]
-    tuned = [row for row in rows if row.protocol == "tuned"]
-    found = Measured(
-        experiment.name,
-        source.data,
-        source.note,
-        _say_size(size),
-        command,
-        tuple(_line(row, results) for row in paper),
-    )
-    if not tuned:
-        return found
-    study = _study(source, tuned, results)
-    if study is None:
-        return found
-    lines = [
-        {**row, "keys": [run.key for run in study.chosen[row["name"]]]}
-        for row in study.comparison.to_dict()["rows"]
-    ]
-    best = {
-        name: dict(run)["settings"]
-        for name, run in study.settings.items()
-        if name in methods.names()
-    }
-    epochs = max(run.settings.epochs for run in tuned[0].runs if run.settings is not None)
-    repeats = "splits" if source.net is None else "seeds"
-    search = (
-        f"{study.trials} settings of each method on {study.comparison.n_splits} {repeats}, "
-        f"at most {epochs} epochs."
-    )
-    return replace(found, tuned=tuple(lines), best=best, search=search, verdict=study.verdict.text)
+    paper = tuple(_line(row, records) for row in rows if row.protocol == "paper")
+    tuned = _tune(data, [row for row in rows if row.protocol == "tuned"], records)
+    words = _say_size(size)
+    return Measured(experiment.name, data.name, data.note, words, command, paper, tuned)
 
 
-def _line(row: Row, results: Results) -> Line:
-    done = [results[run.key] for run in row.runs if run.key in results]
-    chosen = choose(row, results)
-    figures = tuple(
-        figure
-        for metric, domain in _wanted(row.data)
-        if (figure := _figure(row, chosen, metric, domain)) is not None
-    )
-    settings = row.runs[0].settings
-    epochs = None if settings is None else settings.epochs
-    model = row.options.get("as", row.method)
-    of_epochs = None if epochs is None else paper_settings(row.data, model, seed=0).epochs
-    keys = tuple(run.key for run in chosen)
-    return Line(row.label, row.method, figures, len(done), len(row.runs), epochs, of_epochs, keys)
-
-
-def choose(row: Row, results: Results) -> list[StoredRun]:
-    """Return the run of every split that counts: the one with the best validation error."""
-    metric = metric_of(row.data)
-    of_split: dict[int, list[StoredRun]] = {}
+def choose_runs(row: Row, records: Records) -> list[RunRecord]:
+    """Return the record of every split that counts: the one with the best validation error."""
+    of_split: dict[int, list[RunRecord]] = {}
     for run in row.runs:
-        if run.key in results:
-            of_split.setdefault(run.split, []).append(results[run.key])
-
-    def error(run: StoredRun) -> float:
-        value = run.result["scores"]["validation"][metric]
-        return math.inf if value is None else METRICS[metric].sign * float(value)
-
+        if run.key in records:
+            of_split.setdefault(run.split, []).append(records[run.key])
     trials = {run.trial for run in row.runs}
     # A split that has not tried all settings yet would be judged by fewer than the others.
-    whole = [runs for runs in of_split.values() if len(runs) == len(trials)]
-    return [min(runs, key=error) for runs in whole]
+    whole = [tried for tried in of_split.values() if len(tried) == len(trials)]
+    return [choose(tried, metric_of(row.data)) for tried in whole]
+
+
+def _line(row: Row, records: Records) -> Line:
+    chosen = choose_runs(row, records)
+    figures = [_figure(row, chosen, metric, domain) for metric, domain in _wanted(row.data)]
+    settings = row.runs[0].settings
+    model = row.options.get("as", row.method)
+    return Line(
+        row.label,
+        row.method,
+        tuple(figure for figure in figures if figure is not None),
+        done=sum(run.key in records for run in row.runs),
+        planned=len(row.runs),
+        epochs=None if settings is None else settings.epochs,
+        of_epochs=None if settings is None else paper_settings(row.data, model, seed=0).epochs,
+        keys=tuple(record.run.key for record in chosen),
+    )
 
 
 def _wanted(data: str) -> list[tuple[str, str]]:
     if data in ("crimes", "dti", "povertymap"):
         return [(metric_of(data), "average"), (metric_of(data), "worst")]
     if data == "rcf-mnist":
-        return [("rmse", "average"), ("rmse", "unshifted")]
+        return [("rmse", "average"), ("rmse", UNSHIFTED)]
     return [("rmse", "average"), ("mape", "average")]
 
 
-def _figure(row: Row, runs: Sequence[StoredRun], metric: str, domain: str) -> Figure | None:
-    values = [value for run in runs if (value := _value(run, metric, domain)) is not None]
+def _figure(row: Row, chosen: Sequence[RunRecord], metric: str, domain: str) -> Figure | None:
+    found = [_value(record, metric, domain) for record in chosen]
+    values = [value for value in found if value is not None]
     if not values:
         return None
     sd = stdev(values) if len(values) > 1 else None
     figure = Figure(metric, domain, fmean(values), sd, len(values))
-    is_ours = domain == "unshifted" or "as" in row.options
+    is_ours = domain == UNSHIFTED or "as" in row.options
     if is_ours or row.method not in {cell.method for cell in published.cells()}:
         return figure
     cell = published.cell(row.data, row.method, metric, domain, **row.options)  # type: ignore[arg-type]
     if cell is None:
         return figure
-    return Figure(
-        metric,
-        domain,
-        figure.mean,
-        sd,
-        len(values),
-        cell.printed,
-        cell.mean,
-        cell.table,
-        cell.source,
-        _apart(figure, cell),
+    return replace(
+        figure,
+        published=cell.printed,
+        published_mean=cell.mean,
+        table=cell.table,
+        source=cell.source,
+        apart=_apart(figure, cell),
     )
 
 
-def _value(run: StoredRun, metric: str, domain: str) -> float | None:
-    scores = run.result["scores"].get("test-unshifted" if domain == "unshifted" else "test", {})
-    if domain == "worst":
-        scores = scores.get("worst", {})
-    value = scores.get(metric)
-    return None if value is None else float(value)
+def _value(record: RunRecord, metric: str, domain: str) -> float | None:
+    if domain != "worst":
+        return record.score("test" if domain == "average" else f"test-{domain}", metric)
+    scores = record.scores.get("test")
+    if scores is None or all(own.value(metric) is None for own in scores.groups.values()):
+        return None
+    return scores.worst(metric)[1]
 
 
 def _apart(figure: Figure, cell: published.Cell) -> float | None:
@@ -235,36 +301,64 @@ def _apart(figure: Figure, cell: published.Cell) -> float | None:
     return (figure.mean - cell.mean) / error if error else None
 
 
-def _study(source: Source, rows: Sequence[Row], results: Results) -> Study | None:
-    """Return the study of what is finished; None if no setting was tried with every method."""
-    done = [results[run.key] for row in rows for run in row.runs if run.key in results]
-    planned = [row for row in rows if row.runs[0].settings is not None]
+def _cells(figure: Figure | None, domain: str) -> list[str]:
+    """Return the cells of a figure: itself, and what is published of it if anything can be."""
+    cells = ["", "", ""]
+    if figure is not None:
+        spread = "" if figure.sd is None else f" ± {figure.sd:.2g}"
+        cells[0] = f"{figure.mean:.4g}{spread}"
+        if figure.published is not None and figure.source is not None:
+            cells[1] = figure.published + _MARKS[figure.source]
+        cells[2] = "" if figure.apart is None else f"{figure.apart:+.1f}"
+    return cells[:1] if domain == UNSHIFTED else cells
+
+
+def _tune(data: PaperData, rows: Sequence[Row], records: Records) -> Tuned | None:
+    """Compare what is finished; None if no setting was tried with every method."""
+    done = [records[run.key] for row in rows for run in row.runs if run.key in records]
+    tuned = [row for row in rows if not row.runs[0].is_baseline]
     if not done:
         return None
-    first = planned[0].runs
-    train, validation, test = done[0].result["sizes"]
-    configuration = {
-        "methods": [row.method for row in planned],
-        "baselines": [row.method for row in rows if row.runs[0].settings is None],
-        "reference": "erm",
-        "trials": len({run.trial for run in first}),
-        "splits": len({run.split for run in first}),
-        "metric": metric_of(source.data),
-        "test_share": test / (train + validation),
-        # Of data with one split only the seeds differ, and share no training that could be undone.
-        "independent": source.net is not None,
-    }
+    first = tuned[0].runs
+    train, validation, test = done[0].sizes
+    config = StudyConfig(
+        problem=first[0].problem,
+        methods=tuple(row.method for row in tuned),
+        baselines=tuple(row.method for row in rows if row.runs[0].is_baseline),
+        trials=len({run.trial for run in first}),
+        splits=len({run.split for run in first}),
+        metric=metric_of(data.name),
+        test_share=test / (train + validation),
+        independent=data.problem("tuned").independent,
+    )
     try:
-        return Study.read(configuration, done)
+        study = Study.read(config, done)
     except StoreError:  # no setting yet that all have tried
         return None
+    epochs = max(run.settings.epochs for run in first if run.settings is not None)
+    repeats = "split" if data.is_table else "seed"
+    search = (
+        f"{formatting.count(study.trials, 'setting')} of each method on "
+        f"{formatting.count(study.comparison.n_splits, repeats)}, at most {epochs} epochs."
+    )
+    return Tuned(
+        study.comparison,
+        {name: [own.run.key for own in chosen] for name, chosen in study.chosen.items()},
+        {
+            name: run.settings
+            for name, run in study.best.items()
+            if run.settings is not None and name in methods.names()
+        },
+        search,
+    )
 
 
 def _say_size(size: Size) -> str:
     if size.is_full:
         return ""
+    share = formatting.percent(size.trials)
     words = {
         "paper": f"at most {size.epochs} epochs in the paper's protocol",
-        "tuned": f"{size.trials:.0%} of the settings that the tuned one tries",
+        "tuned": f"{share} of the settings that the tuned one tries",
     }
-    return f"Cut short to fit the budget: {', '.join(words[name] for name in size.protocols)}."
+    return f"Cut short to fit the time given: {', '.join(words[name] for name in size.protocols)}."

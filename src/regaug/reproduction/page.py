@@ -3,14 +3,18 @@
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
+from regaug import formatting
 from regaug._files import read_json, write_bytes, write_text
+from regaug.metrics import METRICS
+from regaug.reproduction.experiments import TABLES
 from regaug.reproduction.figures import FIGURES
-from regaug.reproduction.words import Text, as_markdown, measured_tables, time_table
+from regaug.reproduction.measured import Figure, Measured, Tuned
+from regaug.reproduction.timing import TIME, Times
 from regaug.runs.store import STUDY, Store
-
-Found = Mapping[str, Any]
+from regaug.studies.statistics import Row
+from regaug.training import Settings
+from regaug.training.baselines import BASELINES
 
 INTRO = """\
 # The paper, measured again
@@ -47,6 +51,17 @@ ORDER = (
     "dti",
     "povertymap",
 )
+SECTIONS = {
+    "in-distribution": "In distribution (tables 3 and 10)",
+    "out-of-distribution": "Out of distribution (tables 4 and 11)",
+    "batches": "Random or close batches (table 1)",
+    "ablation": "Where FOMA acts (table 5)",
+    "noise": "Noise (tables 6 and 7)",
+    TIME: "What an epoch costs (table 2)",
+}
+FOMA = ("foma", "foma-rho")
+# A mean this many times worse is another result, whatever the noise.
+MUCH = 1.5
 
 
 def make_page(folder: str | Path) -> str:
@@ -56,20 +71,16 @@ def make_page(folder: str | Path) -> str:
         folder: Has the measured tables in ``tables/`` and the numbers of the figures beside.
     """
     folder = Path(folder)
-    tables = [read_json(path, dict) for path in sorted((folder / "tables").glob("*.json"))]
-    tables.sort(key=lambda found: ORDER.index(found["data"]))
-    compared = [found for found in tables if found["experiment"].endswith("-distribution")]
+    tables = [read_table(path) for path in sorted((folder / TABLES).glob("*.json"))]
+    tables.sort(key=lambda found: ORDER.index(found.data))
     parts = [INTRO, "## What reproduces, and what does not\n"]
-    parts += [_summary(found) for found in compared]
-    for title, names in (
-        ("In distribution (tables 3 and 10)", ("in-distribution",)),
-        ("Out of distribution (tables 4 and 11)", ("out-of-distribution",)),
-        ("Random or close batches (table 1)", ("batches",)),
-        ("Where FOMA acts (table 5)", ("ablation",)),
-        ("Noise (tables 6 and 7)", ("noise",)),
-        ("What an epoch costs (table 2)", ("time",)),
-    ):
-        own = [found for found in tables if found["experiment"] in names]
+    for found in tables:
+        if isinstance(found, Measured) and found.experiment.endswith("-distribution"):
+            note = f" ({found.note})" if found.note else ""
+            sentences = "".join(f"- {line}\n" for line in summarize(found))
+            parts.append(f"**{found.data}**{note}\n\n{sentences}")
+    for name, title in SECTIONS.items():
+        own = [found for found in tables if found.experiment == name]
         if own:
             parts.append(f"## {title}\n")
             parts += [_section(found) for found in own]
@@ -78,131 +89,133 @@ def make_page(folder: str | Path) -> str:
     return "\n".join(parts)
 
 
-def _summary(found: Found) -> str:
-    """Return what a data set has shown, in sentences."""
-    sentences = [*_about_paper(found), *_about_tuned(found)]
-    note = f" ({found['note']})" if found["note"] else ""
-    return f"**{found['data']}**{note}\n\n" + "".join(f"- {line}\n" for line in sentences)
+def read_table(path: Path) -> Measured | Times:
+    """Return a measured table of a file."""
+    values = read_json(path, dict)
+    kind = Times if values["experiment"] == TIME else Measured
+    return kind.from_dict(values)
 
 
-def _about_paper(found: Found) -> Iterator[str]:
-    first = {line["label"]: line["figures"][0] for line in found["paper"] if line["figures"]}
-    if found["size"]:
-        yield found["size"] + CUT
-        yield from _trained_alike(first)
-        yield from _baselines_win(first)
-        return
-    if found["note"]:
+def summarize(found: Measured) -> Iterator[str]:
+    """Give what a data set has shown, in sentences."""
+    first = {line.label: line.figures[0] for line in found.paper if line.figures}
+    if found.size:
+        yield found.size + CUT
+    elif found.note:
         yield "The data differs from the paper's, so the errors do not compare; their order may."
     else:
-        near = [name for name, figure in first.items() if _is_near(figure)]
-        far = [name for name, figure in first.items() if _is_far(figure)]
-        if near:
-            yield f"Within two standard errors of the published figure: {', '.join(near)}."
-        if far:
-            listed = ", ".join(
-                f"{name} ({first[name]['mean']:.3g}, published {first[name]['published_mean']:.3g})"
-                for name in far
-            )
-            yield f"Further apart: {listed}."
-        yield from _under_trained(first, far)
-    if "erm" in first:
+        yield from _against_published(first)
+    if "erm" in first and not found.size:
         yield from _against_plain(first)
-
-
-def _under_trained(first: Mapping[str, Found], far: Sequence[str]) -> Iterator[str]:
-    """Say where the training itself, and not the method, explains a large error."""
-    for name in far:
-        plain = first.get(f"erm, trained as {name}")
-        if plain is not None and plain["mean"] > 1.5 * first["erm"]["mean"]:
-            yield (
-                f"Plain training with the published rate, batches and epochs of {name} has an "
-                f"error of {plain['mean']:.3g} itself: they are too few steps for this data, with "
-                "or without the method."
-            )
-
-
-def _against_plain(first: Mapping[str, Found]) -> Iterator[str]:
-    plain = first["erm"]
-    sign = -1 if plain["metric"] == "pearson" else 1
-    words = []
-    for name in ("foma", "foma-rho"):
-        if name in first:
-            change = 100 * (first[name]["mean"] / plain["mean"] - 1)
-            verdict = "better" if sign * change < 0 else "worse"
-            words.append(f"{name} is {abs(change):.3g} % {verdict} than plain training")
-    if words:
-        yield f"In the paper's protocol {' and '.join(words)} here."
     yield from _trained_alike(first)
     yield from _baselines_win(first)
+    if found.tuned is not None:
+        yield from _about_tuned(found.tuned)
 
 
-def _trained_alike(first: Mapping[str, Found]) -> Iterator[str]:
+def _against_published(first: Mapping[str, Figure]) -> Iterator[str]:
+    known = {name: own.apart for name, own in first.items() if own.apart is not None}
+    near = [name for name, apart in known.items() if abs(apart) <= 2]
+    far = [name for name, apart in known.items() if abs(apart) > 2]
+    if near:
+        yield f"Within two standard errors of the published figure: {', '.join(near)}."
+    if far:
+        listed = ", ".join(
+            f"{name} ({first[name].score}, published {first[name].published_mean:.4g})"
+            for name in far
+        )
+        yield f"Further apart: {listed}."
+    # Where the training itself, and not the method, explains a large error.
+    for name in far:
+        plain = first.get(f"erm, trained as {name}")
+        if plain is not None and "erm" in first and _is_much_worse(plain, first["erm"]):
+            yield (
+                f"Plain training with the published rate, batches and epochs of {name} has "
+                f"{plain.score} itself: they are too few steps for this data, with or without the "
+                "method."
+            )
+
+
+def _is_much_worse(one: Figure, other: Figure) -> bool:
+    if METRICS[one.metric].higher_is_better:
+        return MUCH * one.mean < other.mean
+    return one.mean > MUCH * other.mean
+
+
+def _against_plain(first: Mapping[str, Figure]) -> Iterator[str]:
+    words = [
+        f"{name} is {first[name].score.against(first['erm'].score)} than plain training"
+        for name in FOMA
+        if name in first
+    ]
+    if words:
+        title = METRICS[first["erm"].metric].title
+        yield f"In the paper's protocol, by {title}, {' and '.join(words)} here."
+
+
+def _trained_alike(first: Mapping[str, Figure]) -> Iterator[str]:
     """Tell what the method does from what its rate, batches and epochs do."""
     words = [
-        f"of {name}: {name} {first[name]['mean']:.4g}, plain training {first[plain]['mean']:.4g}"
-        for name in ("foma", "foma-rho")
+        f"of {name}: {name} {first[name].score}, plain training {first[plain].score}"
+        for name in FOMA
         if name in first and (plain := f"erm, trained as {name}") in first
     ]
     if words:
         yield f"Trained alike, with the rate, batches and epochs {'; '.join(words)}."
 
 
-def _baselines_win(first: Mapping[str, Found]) -> Iterator[str]:
+def _baselines_win(first: Mapping[str, Figure]) -> Iterator[str]:
     if "erm" not in first:
         return
-    plain = first["erm"]
-    sign = -1 if plain["metric"] == "pearson" else 1
-    baselines = [name for name in ("mean", "last-value", "ridge", "boosting") if name in first]
-    better = [name for name in baselines if sign * (first[name]["mean"] - plain["mean"]) < 0]
+    plain = first["erm"].score
+    better = [
+        f"{name} ({first[name].score})"
+        for name in BASELINES
+        if name in first and first[name].score.is_better_than(plain)
+    ]
     if better:
-        listed = ", ".join(f"{name} ({first[name]['mean']:.4g})" for name in better)
-        yield f"Plain training ({plain['mean']:.4g}) is beaten by {listed}, without a net."
+        yield f"Plain training ({plain}) is beaten by {', '.join(better)}, without a net."
 
 
-def _is_near(figure: Found) -> bool:
-    return figure["apart"] is not None and abs(figure["apart"]) <= 2
+def _about_tuned(tuned: Tuned) -> Iterator[str]:
+    yield f"Tuned: {tuned.verdict}"
+    comparison = tuned.comparison
+    metric, unit = METRICS[comparison.metric], comparison.unit
 
+    def error(row: Row) -> float:
+        return metric.error(row.change)
 
-def _is_far(figure: Found) -> bool:
-    return figure["apart"] is not None and abs(figure["apart"]) > 2
-
-
-def _about_tuned(found: Found) -> Iterator[str]:
-    if not found["tuned"]:
-        return
-    yield f"Tuned: {found['verdict']}"
-    rows = {row["name"]: row for row in found["tuned"]}
-    known = [rows[name] for name in ("foma", "foma-rho") if name in rows]
-    known = [row for row in known if row["change"] is not None]
+    known = [row for row in comparison.rows if row.name in FOMA and row.change is not None]
     if not known:
         return
-    best = min(known, key=lambda row: row["change"] if row["change"] is not None else 0.0)
+    best = min(known, key=error)
+    interval = formatting.between(best.change_low, best.change_high, unit)
+    level = formatting.percent(comparison.level)
     yield (
-        f"The better FOMA is {best['name']}: {best['change']:+.1f} % against tuned plain training, "
-        f"95 % interval {best['change_low']:+.1f} to {best['change_high']:+.1f}, with "
-        f"{_say_settings(found['best'][best['name']])}."
+        f"The better FOMA is {best.name}: {metric.title} {formatting.change(best.change, unit)} "
+        f"against tuned plain training, "
+        + (f"{level} interval {interval}, " if interval else "")
+        + f"with {_say_settings(tuned.best[best.name])}."
     )
 
 
-def _say_settings(settings: Found) -> str:
-    own = settings["method"]
+def _say_settings(settings: Settings) -> str:
+    own = settings.method_settings
     cut = f"rho {own['rho']}" if own.get("rho") is not None else f"k {own.get('k')}"
-    until = "throughout" if own["anneal"] is None else f"faded out over {own['anneal']:.0%}"
+    fade = own["anneal"]
+    until = "throughout" if fade is None else f"faded out over {formatting.percent(fade)}"
     return (
         f"{own['sampler']} batches at the {own['place']}, {cut}, a batch touched with probability "
         f"{own['p']:.2g} {until}"
     )
 
 
-def _section(found: Found) -> str:
-    texts = [time_table(found)] if found["experiment"] == "time" else list(measured_tables(found))
-    return "\n".join(_table(text, found["data"]) for text in texts)
-
-
-def _table(text: Text, data: str) -> str:
-    notes = "".join(f"{_as_note(note)}\n\n" for note in text.notes if note)
-    return f"### {data}: {text.header[0]}\n\n{as_markdown(text)}\n{notes}"
+def _section(found: Measured | Times) -> str:
+    parts = []
+    for title, table in found.tables().items():
+        notes = "".join(f"{_as_note(note)}\n\n" for note in table.notes)
+        parts.append(f"### {found.data}: {title}\n\n{table.to_markdown()}\n{notes}")
+    return "\n".join(parts)
 
 
 def _as_note(note: str) -> str:
@@ -230,22 +243,20 @@ def collect(store: str | Path, folder: str | Path) -> None:
         folder: Where to; what is there is replaced.
     """
     store, folder = Path(store), Path(folder)
-    known = Store.open(store).results()
+    old = Store.open(store)
+    records = old.records()
     wanted: dict[str, None] = {}
-    for path in sorted((store / "tables").glob("*.json")):
-        found = read_json(path, dict)
-        for line in (*found.get("paper", ()), *found.get("tuned", ())):
-            wanted |= dict.fromkeys(line["keys"])
-        write_bytes(folder / "tables" / path.name, path.read_bytes())
-    wanted |= {key: None for key, run in known.items() if run.run.get("experiment") == "time"}
+    for path in sorted((store / TABLES).glob("*.json")):
+        wanted |= dict.fromkeys(read_table(path).keys)
+        write_bytes(folder / TABLES / path.name, path.read_bytes())
     for path in store.glob("*.json"):
         if path.stem in FIGURES:
             write_bytes(folder / path.name, path.read_bytes())
     for path in (*folder.glob("runs-*.jsonl"), folder / STUDY):
         path.unlink(missing_ok=True)
-    new = Store(folder, Store.open(store).configuration)
+    new = Store(folder, old.configuration)
     for key in wanted:
-        new.add(key, known[key].run, known[key].result)
+        new.add(records[key])
     (written,) = folder.glob("runs-*.jsonl")
     written.rename(folder / "runs-1.jsonl")  # not the name of a machine
 

@@ -14,9 +14,10 @@ from importlib.resources import files
 from typing import Any, Literal
 
 from regaug._registry import lookup
+from regaug.formatting import TextTable
+from regaug.training import Settings
 
 Domain = Literal["average", "worst"]
-Source = Literal["own", "re-run", "quoted"]
 
 # The appendix first, because its standard deviations belong to its means. The authors compare
 # themselves with what they re-ran, not with what they quote.
@@ -113,7 +114,7 @@ def table(number: int) -> Table:
     return Table(**{key: entry[key] for key in keys}, columns=tuple(entry["columns"]), rows=rows)
 
 
-def cells(**choice: Any) -> tuple[Cell, ...]:
+def cells(**choice: object) -> tuple[Cell, ...]:
     """Return the figures of the paper, empty cells left out.
 
     Args:
@@ -139,7 +140,7 @@ def cell(
     domain: Domain = "average",
     *,
     table: int | None = None,
-    source: Source | None = None,
+    source: Literal["own", "re-run", "quoted"] | None = None,
     **options: str,
 ) -> Cell | None:
     """Return a figure of the paper, or None if it has no such figure.
@@ -178,8 +179,8 @@ def cell(
     return min(found, key=_preference, default=None)
 
 
-def settings(data: str, method: str) -> dict[str, Any]:
-    """Return what tables 8 and 9 give, as arguments of :class:`regaug.training.Settings`.
+def settings(data: str, method: str) -> Settings:
+    """Return what tables 8 and 9 give.
 
     The paper touches every batch until the end and builds batches of close samples. It names no
     optimizer; the released scripts use Adam, but for Echo. Whether FOMA estimates the dimension of
@@ -191,26 +192,40 @@ def settings(data: str, method: str) -> dict[str, Any]:
         method: ``"foma"`` or ``"foma-rho"``; the paper gives no settings of others.
 
     Example:
-        >>> settings("airfoil", "foma-rho")
-        {'epochs': 100, 'batch_size': 128, 'learning_rate': 0.0005, 'optimizer': 'adam',
-        'method': {'sampler': 'nearest', 'p': 1.0, 'anneal': None, 'place': 'input',
-        'scale': 'leading', 'alpha': 1.4, 'rho': 0.975}}
+        >>> found = settings("airfoil", "foma-rho")
+        >>> found.epochs, found.batch_size, found.learning_rate, found.optimizer
+        (100, 128, 0.0005, 'adam')
+        >>> found.method_settings
+        {'sampler': 'nearest', 'p': 1.0, 'anneal': None, 'place': 'input', 'scale': 'leading',
+        'alpha': 1.4, 'rho': 0.975}
     """
     printed_in = table(lookup("method with published settings", method, _SETTINGS))
     columns = {name: index for index, name in enumerate(printed_in.columns)}
     column = lookup("data set of the paper", data, columns)
     printed = {row.label: row.values[column] for row in printed_in.rows}
-    own: dict[str, Any] = {"sampler": "nearest", "p": 1.0, "anneal": None}
+    own: dict[str, object] = {"sampler": "nearest", "p": 1.0, "anneal": None}
     own["place"] = _PLACES[printed["Input/Latent"]]
     own["scale"] = _SCALES[printed["Singular values"]]
     own |= {name: float(printed[name]) for name in ("alpha", "rho") if name in printed}
-    return {
-        "epochs": int(printed["Epochs"]),
-        "batch_size": int(printed["Batch size"]),
-        "learning_rate": float(printed["Learning rate"]),
-        "optimizer": "adam",
-        "method": own,
-    }
+    return Settings(
+        epochs=int(printed["Epochs"]),
+        batch_size=int(printed["Batch size"]),
+        learning_rate=float(printed["Learning rate"]),
+        optimizer="adam",
+        method_settings=own,
+    )
+
+
+def settings_tables() -> list[TextTable]:
+    """Return the tables of settings, 8 and 9, as they are printed."""
+    return [
+        TextTable(
+            f"table {number}: {table(number).title}",
+            ("", *table(number).columns),
+            [(row.label, *row.values) for row in table(number).rows],
+        )
+        for number in _SETTINGS.values()
+    ]
 
 
 @cache

@@ -7,10 +7,10 @@ defaults of this library, because neither gives any.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from regaug._registry import lookup
 from regaug.methods import INPUT, LAYER
+from regaug.metrics import MetricName
 from regaug.reproduction import published
 from regaug.studies.search import draw_trials
 from regaug.training import Settings
@@ -18,7 +18,7 @@ from regaug.training import Settings
 # The rows of the paper's tables 3 and 4 that this library has.
 METHODS = ("erm", "mixup", "manifold-mixup", "c-mixup", "ada", "foma", "foma-rho")
 # Every batch is touched until the end, as in the papers.
-CONSTANT: dict[str, Any] = {"p": 1.0, "anneal": None}
+CONSTANT: dict[str, object] = {"p": 1.0, "anneal": None}
 SERIES = ("exchange-rate", "electricity")
 NOISE = (0.1, 0.01, 0.001, 0.0001)
 
@@ -60,12 +60,12 @@ COMMON: dict[str, Common] = {
 }
 
 
-def metric_of(data: str) -> str:
+def metric_of(data: str) -> MetricName:
     """Return the metric by which the paper judges a data set, and chooses epochs."""
     return "pearson" if data in ("dti", "povertymap") else "rmse"
 
 
-def paper_settings(data: str, method: str, *, seed: int, **changes: Any) -> Settings:
+def paper_settings(data: str, method: str, *, seed: int, **changes: object) -> Settings:
     """Return the settings of a method on a data set in the paper's protocol.
 
     Args:
@@ -77,30 +77,27 @@ def paper_settings(data: str, method: str, *, seed: int, **changes: Any) -> Sett
     Example:
         >>> paper_settings("airfoil", "erm", seed=0).learning_rate
         0.01
-        >>> paper_settings("airfoil", "foma-rho", seed=0).method["scale"]
+        >>> paper_settings("airfoil", "foma-rho", seed=0).method_settings["scale"]
         'leading'
     """
     common = lookup("data set of the paper", data, COMMON)
-    own: dict[str, Any] = {
-        "learning_rate": common.learning_rate,
-        "batch_size": common.batch_size,
-        "epochs": common.epochs,
-        "optimizer": "adam",
-        "method": {} if method == "erm" else dict(CONSTANT),
-    }
     if method in ("foma", "foma-rho"):
-        own = published.settings(data, method)
-    elif method in ("mixup", "manifold-mixup"):
-        own["method"]["alpha"] = common.alpha
-    elif method == "c-mixup":
-        own["method"] |= {
-            "alpha": common.alpha,
-            "bandwidth": common.bandwidth,
-            "place": common.place,
-        }
-    own["method"] |= changes
-    own["method"] = _at_a_place(data, method, own["method"])
-    return Settings(**own, clip=common.clip, seed=seed, metric=metric_of(data))  # type: ignore[arg-type]
+        settings = published.settings(data, method)
+    else:
+        settings = Settings(
+            learning_rate=common.learning_rate,
+            batch_size=common.batch_size,
+            epochs=common.epochs,
+            optimizer="adam",
+            method_settings=_own_settings(method, common),
+        )
+    return replace(
+        settings,
+        clip=common.clip,
+        seed=seed,
+        metric=metric_of(data),
+        method_settings=_at_a_place(data, method, {**settings.method_settings, **changes}),
+    )
 
 
 def tuned_settings(
@@ -108,23 +105,30 @@ def tuned_settings(
 ) -> list[Settings]:
     """Draw the settings that are tried of a method in the tuned protocol, as in a study."""
     clip = lookup("data set of the paper", data, COMMON).clip
-    drawn = draw_trials(
-        method,
-        trials,
-        seed=0,
-        epochs=epochs,
-        patience=patience,
-        metric=metric_of(data),  # type: ignore[arg-type]
-    )
+    usual = Settings(epochs=epochs, patience=patience, metric=metric_of(data), clip=clip)
     return [
-        replace(trial.settings, clip=clip, method=_at_a_place(data, method, trial.settings.method))
-        for trial in drawn
+        replace(
+            trial.settings,
+            method_settings=_at_a_place(data, method, trial.settings.method_settings),
+        )
+        for trial in draw_trials(method, trials, seed=0, settings=usual)
     ]
 
 
-def _at_a_place(data: str, method: str, own: Mapping[str, Any]) -> dict[str, Any]:
+def _own_settings(method: str, common: Common) -> dict[str, object]:
+    if method == "erm":
+        return {}
+    own = dict(CONSTANT)
+    if method in ("mixup", "manifold-mixup", "c-mixup"):
+        own["alpha"] = common.alpha
+    if method == "c-mixup":
+        own |= {"bandwidth": common.bandwidth, "place": common.place}
+    return own
+
+
+def _at_a_place(data: str, method: str, own: Mapping[str, object]) -> Mapping[str, object]:
     """Return a method's settings with a place at which it can act in the data set's net."""
     # Pairs become single rows there, and a bypass of LSTNet still has all of them further on.
     if data in SERIES and method == "c-mixup" and own.get("place") == LAYER:
         return {**own, "place": "features"}
-    return dict(own)
+    return own

@@ -3,23 +3,18 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any
 
 from regaug import methods as method_table
 from regaug._checks import check_integer, check_range
 from regaug._registry import lookup
 from regaug.data.base import Rules
-from regaug.exceptions import ArgumentError, DataNotFoundError
+from regaug.exceptions import ArgumentError
+from regaug.problems import Problem
 from regaug.reproduction import published
-from regaug.reproduction.recipes import (
-    METHODS,
-    NOISE,
-    SERIES,
-    paper_settings,
-    tuned_settings,
-)
-from regaug.reproduction.sources import Source, find
-from regaug.reproduction.work import Run
+from regaug.reproduction.problems import PaperData, find_all
+from regaug.reproduction.recipes import METHODS, NOISE, SERIES, paper_settings, tuned_settings
+from regaug.runs.run import Run
+from regaug.runs.tasks import estimate_seconds
 from regaug.training import Settings
 from regaug.training.baselines import baseline_names
 
@@ -33,18 +28,6 @@ TUNED = (METHODS[0], "noise", *METHODS[1:])
 TRIALS, SPLITS = 10, 10
 EPOCHS, PATIENCE = 200, 20
 NET_EPOCHS, NET_PATIENCE = 6, 2
-# About what an epoch takes on one core, in seconds: for each step, and for each training sample.
-_STEP, _SAMPLE = 3e-4, 0.0
-_COSTS = {
-    "exchange-rate": (1.2e-2, 8e-4),
-    "electricity": (1e-2, 4e-3),
-    "electricity-1000x203": (1e-2, 5e-3),
-    "rcf-mnist": (3e-2, 7e-3),
-    "davis-by-protein": (2e-2, 1e-2),
-    "dti": (2e-2, 1e-2),
-    "povertymap": (5e-2, 0.5),
-    "echo": (0.5, 5.0),
-}
 
 
 @dataclass(frozen=True)
@@ -106,121 +89,107 @@ class Experiment:
         tables: Numbers of the paper's tables.
         datasets: The data sets of the paper that are in it.
         summary: What it asks, in a line.
-        rows: From a source, the wanted methods and a size to the rows.
+        rows: From a data set, the wanted methods and a size to the rows.
     """
 
     name: str
     tables: tuple[int, ...]
     datasets: tuple[str, ...]
     summary: str
-    rows: Callable[[Source, Sequence[str], Size], list[Row]]
+    rows: Callable[[PaperData, Sequence[str], Size], list[Row]]
 
 
-def _compare(source: Source, methods: Sequence[str], size: Size) -> list[Row]:
+def _compare(data: PaperData, methods: Sequence[str], size: Size) -> list[Row]:
     """Every method in the paper's protocol, then in the tuned one, baselines beside."""
-    paper = _in_paper_protocol(source, methods, size) if "paper" in size.protocols else []
-    tuned = _in_tuned_protocol(source, methods, size) if "tuned" in size.protocols else []
+    paper = _in_paper_protocol(data, methods, size) if "paper" in size.protocols else []
+    tuned = _in_tuned_protocol(data, methods, size) if "tuned" in size.protocols else []
     return paper + tuned
 
 
-def _in_paper_protocol(source: Source, methods: Sequence[str], size: Size) -> list[Row]:
-    data = source.data
-    rows = [
-        Row(method, data, method, "paper", _paper_runs(source, method, size))
-        for method in METHODS
-        if method in methods
-    ]
-    if source.net is None or data in SERIES:  # images and pairs take too long for a second time
-        plain = [method for method in ("foma", "foma-rho") if method in methods]
-        rows += [_plain_at(source, method, size) for method in plain]
-    return rows + _baselines(source, "paper", range(size.seeds))
+def _in_paper_protocol(data: PaperData, methods: Sequence[str], size: Size) -> list[Row]:
+    rows = [_paper_row(data, method, size) for method in METHODS if method in methods]
+    if data.is_table or data.name in SERIES:  # images and pairs take too long for a second time
+        rows += [_plain_at(row) for row in rows if row.method in ("foma", "foma-rho")]
+    return rows + _baselines(data, "paper", range(size.seeds))
 
 
-def _in_tuned_protocol(source: Source, methods: Sequence[str], size: Size) -> list[Row]:
-    is_table = source.net is None
-    splits = max(3, round(SPLITS * size.trials)) if is_table else size.seeds
+def _in_tuned_protocol(data: PaperData, methods: Sequence[str], size: Size) -> list[Row]:
+    splits = max(3, round(SPLITS * size.trials)) if data.is_table else size.seeds
     trials = max(2, round(TRIALS * size.trials))
-    rows = [_tuned(source, method, trials, splits) for method in TUNED if method in methods]
-    return rows + (_baselines(source, "tuned", range(splits)) if is_table else [])
+    rows = [_tuned(data, method, trials, splits) for method in TUNED if method in methods]
+    return rows + (_baselines(data, "tuned", range(splits)) if data.is_table else [])
+
+
+def _paper_row(data: PaperData, method: str, size: Size) -> Row:
+    return Row(method, data.name, method, "paper", _paper_runs(data, method, size))
 
 
 def _paper_runs(
-    source: Source, method: str, size: Size, trial: int | None = None, **changes: Any
+    data: PaperData, method: str, size: Size, trial: int | None = None, **changes: object
 ) -> tuple[Run, ...]:
     return tuple(
         Run(
-            source.data,
-            source.name,
-            "paper",
+            data.problem_name("paper"),
             method,
             seed,
-            size.shorten(paper_settings(source.data, method, seed=seed, **changes)),
+            seed,
+            size.shorten(paper_settings(data.name, method, seed=seed, **changes)),
             trial,
         )
         for seed in range(size.seeds)
     )
 
 
-def _plain_at(source: Source, method: str, size: Size) -> Row:
+def _plain_at(row: Row) -> Row:
     """Plain training with the rate, batches and epochs of FOMA: what part is their doing?"""
     runs = tuple(
-        replace(run, method="erm", settings=replace(run.settings, method={}))
-        for run in _paper_runs(source, method, size)
+        replace(run, method="erm", settings=replace(run.settings, method_settings={}))
+        for run in row.runs
         if run.settings is not None
     )
-    return Row(f"erm, trained as {method}", source.data, "erm", "paper", runs, {"as": method})
+    label, options = f"erm, trained as {row.method}", {"as": row.method}
+    return Row(label, row.data, "erm", "paper", runs, options)
 
 
-def _tuned(source: Source, method: str, trials: int, splits: int) -> Row:
-    is_table = source.net is None
+def _tuned(data: PaperData, method: str, trials: int, splits: int) -> Row:
     drawn = tuned_settings(
-        source.data,
+        data.name,
         method,
         trials,
-        epochs=EPOCHS if is_table else NET_EPOCHS,
-        patience=PATIENCE if is_table else NET_PATIENCE,
+        epochs=EPOCHS if data.is_table else NET_EPOCHS,
+        patience=PATIENCE if data.is_table else NET_PATIENCE,
     )
     runs = tuple(
-        Run(
-            source.data,
-            source.name,
-            "tuned",
-            method,
-            split,
-            replace(settings, seed=1000 * split + number),
-            number,
-        )
+        Run(data.problem_name("tuned"), method, split, 1000 * split + number, settings, number)
         for number, settings in enumerate(drawn)
         for split in range(splits)
     )
-    return Row(method, source.data, method, "tuned", runs)
+    return Row(method, data.name, method, "tuned", runs)
 
 
-def _baselines(source: Source, protocol: Rules, splits: Iterable[int]) -> list[Row]:
-    def runs(name: str) -> tuple[Run, ...]:
-        return tuple(Run(source.data, source.name, protocol, name, i, None) for i in splits)
-
+def _baselines(data: PaperData, protocol: Rules, splits: Iterable[int]) -> list[Row]:
+    problem = data.problem_name(protocol)
     return [
-        Row(name, source.data, name, protocol, runs(name))
-        for name in _baseline_names(source, protocol)
+        Row(name, data.name, name, protocol, tuple(Run(problem, name, i, i) for i in splits))
+        for name in _baseline_names(data, protocol)
     ]
 
 
-@lru_cache(maxsize=8)  # a budget asks for the rows again and again, and a split may take its time
-def _baseline_names(source: Source, protocol: Rules) -> tuple[str, ...]:
-    names = baseline_names(source.split(0, protocol))
+@lru_cache(maxsize=8)  # rows are asked for again and again, and a split may take its time
+def _baseline_names(data: PaperData, protocol: Rules) -> tuple[str, ...]:
+    names = baseline_names(data.problem(protocol).splits[0])
     # Boosting fits an ensemble for each target: minutes for a series, and it is no series model.
-    return tuple(name for name in names if name != "boosting" or source.net is None)
+    return tuple(name for name in names if name != "boosting" or data.is_table)
 
 
-def _batches(source: Source, methods: Sequence[str], size: Size) -> list[Row]:
+def _batches(data: PaperData, methods: Sequence[str], size: Size) -> list[Row]:
     return [
         Row(
             f"{method}, {sampler} batches",
-            source.data,
+            data.name,
             method,
             "paper",
-            _paper_runs(source, method, size, sampler=sampler),
+            _paper_runs(data, method, size, sampler=sampler),
             {"sampler": sampler},
         )
         for method in ("foma", "foma-rho")
@@ -229,27 +198,23 @@ def _batches(source: Source, methods: Sequence[str], size: Size) -> list[Row]:
     ]
 
 
-def _ablation(source: Source, methods: Sequence[str], size: Size) -> list[Row]:
+def _ablation(data: PaperData, methods: Sequence[str], size: Size) -> list[Row]:
     rows = []
-    for cell in published.cells(table=5, data=source.data, metric="rmse"):
+    for cell in published.cells(table=5, data=data.name, metric="rmse"):
         label = f"{cell.options['place']}, mu = {cell.options['weight']}, {cell.options['scale']}"
-        runs = _paper_runs(source, "foma", size, None, **cell.options)
-        rows.append(Row(label, source.data, "foma", "paper", runs, dict(cell.options)))
+        runs = _paper_runs(data, "foma", size, None, **cell.options)
+        rows.append(Row(label, data.name, "foma", "paper", runs, dict(cell.options)))
     return rows
 
 
-def _noise(source: Source, methods: Sequence[str], size: Size) -> list[Row]:
+def _noise(data: PaperData, methods: Sequence[str], size: Size) -> list[Row]:
     runs = tuple(
         run
         for trial, sigma in enumerate(NOISE)
-        for run in _paper_runs(source, "noise", size, trial, sigma=sigma)
+        for run in _paper_runs(data, "noise", size, trial, sigma=sigma)
     )
-    rows = [
-        Row(method, source.data, method, "paper", _paper_runs(source, method, size))
-        for method in ("erm", "foma", "foma-rho")
-        if method in methods
-    ]
-    return [*rows[:1], Row("noise", source.data, "noise", "paper", runs), *rows[1:]]
+    rows = [_paper_row(data, name, size) for name in ("erm", "foma", "foma-rho") if name in methods]
+    return [*rows[:1], Row("noise", data.name, "noise", "paper", runs), *rows[1:]]
 
 
 EXPERIMENTS: dict[str, Experiment] = {
@@ -295,25 +260,25 @@ EXPERIMENTS: dict[str, Experiment] = {
 
 
 def make_rows(
-    experiment: Experiment, source: Source, *, methods: Sequence[str] = (), size: Size
+    experiment: Experiment, data: PaperData, *, methods: Sequence[str] = (), size: Size
 ) -> list[Row]:
     """Return the rows of an experiment on a data set.
 
     Args:
         experiment: One of ``EXPERIMENTS``.
-        source: The data set, as :func:`regaug.reproduction.sources.find` returns it.
+        data: The data set, as :func:`regaug.reproduction.problems.find` returns it.
         methods: Methods that are wanted; all if empty. Plain training is always among them.
         size: How much is run.
     """
     check_integer("seeds", size.seeds, 1)
     for method in methods:
         method_table.get(method)
-    return experiment.rows(source, ("erm", *(methods or method_table.names())), size)
+    return experiment.rows(data, ("erm", *(methods or method_table.names())), size)
 
 
-def find_sources(
+def find_data(
     experiment: Experiment, datasets: Sequence[str] = ()
-) -> tuple[list[Source], dict[str, str]]:
+) -> tuple[list[PaperData], list[str]]:
     """Return what stands for the wanted data sets, and for those that are not here how to get them.
 
     Args:
@@ -327,41 +292,30 @@ def find_sources(
                 f"`datasets` must be of {experiment.name}: {', '.join(experiment.datasets)}; got "
                 f"{name!r}."
             )
-    found, missing = [], {}
-    for name in datasets or experiment.datasets:
-        try:
-            found.append(find(name))
-        except DataNotFoundError as error:
-            missing[name] = str(error)
-    return found, missing
+    return find_all(datasets or experiment.datasets)
 
 
-def estimate_seconds(rows: Iterable[Row], sources: Mapping[str, Source]) -> float:
-    """Return about how long the runs of some rows take one worker, each counted once."""
-    runs = {run.key: run for row in rows for run in row.runs}
-    lengths: dict[str, int] = {}
-    total = 0.0
-    for run in runs.values():
-        if run.settings is None:
-            total += 0.3
-            continue
-        if run.data not in lengths:
-            lengths[run.data] = len(sources[run.data].split(0, run.protocol).train)
-        n = lengths[run.data]
-        step, sample = _COSTS.get(run.source, (_STEP, _SAMPLE))
-        epochs = run.settings.epochs
-        if run.settings.patience is not None:  # most stop early
-            epochs = min(epochs, max(10, epochs // 4))
-        total += epochs * (n // run.settings.batch_size * step + n * sample)
-    return total
+def list_runs(rows: Iterable[Row]) -> list[Run]:
+    """Return the runs of some rows, each once, in the order in which they are done.
+
+    The paper's protocol comes first, nets before baselines, and early settings of all methods, in
+    case the time runs out.
+    """
+    runs = {run.key: (row.protocol, run) for row in rows for run in row.runs}
+
+    def urgency(pair: tuple[Rules, Run]) -> tuple[bool, bool, int]:
+        protocol, run = pair
+        return protocol == "tuned", run.is_baseline, run.trial or 0
+
+    return [run for _, run in sorted(runs.values(), key=urgency)]
 
 
-def fit_to_budget(
+def fit_to_time(
     make: Callable[[Size], list[Row]],
-    sources: Mapping[str, Source],
+    problems: Mapping[str, Problem],
     *,
     size: Size,
-    minutes: float | None,
+    max_minutes: float | None,
     jobs: int,
 ) -> tuple[list[Row], Size]:
     """Return the rows of the largest size that is expected to end in time.
@@ -372,18 +326,18 @@ def fit_to_budget(
 
     Args:
         make: From a size to rows.
-        sources: The data sets by name.
+        problems: The problems of the runs by name.
         size: The full size.
-        minutes: The budget; None cuts nothing.
+        max_minutes: The time there is; None cuts nothing.
         jobs: Worker processes.
     """
     rows = make(size)
-    if minutes is None:
+    if max_minutes is None:
         return rows, size
-    budget = 60 * check_range("budget", minutes, 0.0, open_low=True) * jobs
+    seconds = 60 * check_range("max_minutes", max_minutes, 0.0, open_low=True) * jobs
     epochs = [run.settings.epochs for row in rows for run in row.runs if run.settings is not None]
     share = 1.0
-    while estimate_seconds(rows, sources) > budget and share > 0.001:
+    while estimate_seconds(list_runs(rows), problems) > seconds and share > 0.001:
         share *= 0.8
         # The same number of epochs for all: methods differ in it by a factor of ten.
         most = max(1, round(share * max(epochs)))

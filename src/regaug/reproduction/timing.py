@@ -1,26 +1,26 @@
 """What an epoch costs: plain training, and FOMA on inputs, at a layer, and at both."""
 
-import time
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
 from statistics import median
-from typing import Any
+from typing import Any, Final, Self
 
-import torch
-
-from regaug.data.base import Split
+from regaug._files import JSON
+from regaug.formatting import TextTable
 from regaug.methods import BOTH, INPUT, LAYER
-from regaug.models import MLP
 from regaug.reproduction import published
+from regaug.reproduction.problems import PaperData
 from regaug.reproduction.recipes import paper_settings
-from regaug.reproduction.sources import Source
-from regaug.runs.store import Store, run_key
-from regaug.training import Settings, fit
+from regaug.runs.record import RunRecord
+from regaug.runs.run import Run
+from regaug.training import Settings
 
+TIME: Final = "time"
 DATASETS = ("airfoil", "electricity", "dti")
 # The paper does not say which batches it timed: those of its table 8.
 BATCH = {"airfoil": 32, "electricity": 128, "dti": 64}
-VARIANTS: tuple[tuple[str, str | None], ...] = (
+Variant = tuple[str, str | None]
+VARIANTS: tuple[Variant, ...] = (
     ("erm", None),
     ("foma", INPUT),
     ("foma", LAYER),
@@ -32,58 +32,114 @@ VARIANTS: tuple[tuple[str, str | None], ...] = (
 ROUNDS = 5
 
 
-def time_epochs(
-    source: Source, store: Store, *, minutes: float | None, watch: Callable[[str], None]
-) -> dict[str, Any]:
-    """Time an epoch of every variant, in turns, and return the medians beside the paper's.
+@dataclass(frozen=True)
+class Time:
+    """What an epoch of a variant costs.
 
-    Turns, because what else a machine does changes from minute to minute; so only the ratios are
-    compared, within a round. One process, one thread.
-
-    Args:
-        source: A data set.
-        store: Keeps every timing.
-        minutes: Start no new round after so many.
-        watch: Told how far it has come.
+    Attributes:
+        method: The method.
+        place: Where it acts; None for plain training.
+        seconds: Median over the rounds.
+        ratio: Median of what it takes of the plain training of the same round.
+        published_seconds: The paper's, of another machine; None if it has none.
+        published_ratio: The paper's, to its own plain training.
     """
-    end = None if minutes is None else time.monotonic() + 60 * minutes
-    split = _small_validation(source.split(0, "paper"))
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        for number in range(ROUNDS):
-            if number and end is not None and time.monotonic() > end:
-                break
-            watch(f"{source.data}: round {number + 1} of {ROUNDS}")
-            _time_round(source, split, number, store)
-    finally:
-        torch.set_num_threads(threads)
-    return _summary(source, store)
+
+    method: str
+    place: str | None
+    seconds: float
+    ratio: float
+    published_seconds: float | None
+    published_ratio: float | None
 
 
-def _time_round(source: Source, split: Split, number: int, store: Store) -> None:
-    done = store.done()
-    epochs = 5 if source.net is None else 1
-    for method, place in VARIANTS:
-        settings = _settings(source.data, method, place, epochs)
-        run = {
-            "experiment": "time",
-            "data": source.data,
-            "source": source.name,
-            "method": method,
-            "place": place,
-            "round": number,
-            "settings": settings.to_dict(),
-        }
-        key = run_key(run)
-        if key in done:
-            continue
-        if source.net is None:
-            net: torch.nn.Module = MLP(split.train.x.shape[1], split.train.y.shape[1])
-        else:
-            net = source.net(split, 0)
-        result = fit(net, split, method, settings, device="cpu", record=())
-        store.add(key, run, {"seconds": result.seconds / epochs, "made_by": dict(result.made_by)})
+@dataclass(frozen=True)
+class Times:
+    """What an epoch costs on a data set.
+
+    Attributes:
+        data: The data set of the paper.
+        note: What must be known of the data, such as that it is a stand-in.
+        command: The command that makes it.
+        rounds: How often every variant was timed.
+        rows: The variants.
+        keys: The runs that were timed.
+        experiment: Always ``"time"``.
+    """
+
+    data: str
+    note: str
+    command: str
+    rounds: int
+    rows: tuple[Time, ...]
+    keys: tuple[str, ...]
+    experiment: str = TIME
+
+    def to_dict(self) -> dict[str, JSON]:
+        """Return plain values, for a JSON file."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Return what :meth:`to_dict` wrote down."""
+        rows = tuple(Time(**row) for row in values["rows"])
+        return cls(**{**values, "rows": rows, "keys": tuple(values["keys"])})
+
+    def tables(self) -> dict[str, TextTable]:
+        """Return the table, by what its lines are."""
+        rows = [
+            (
+                row.method + ("" if row.place is None else f", {row.place}"),
+                f"{row.seconds:.3g}",
+                f"{row.ratio:.2f}",
+                "" if row.published_ratio is None else f"{row.published_ratio:.2f}",
+            )
+            for row in self.rows
+        ]
+        notes = [
+            *([f"Data: {self.note}."] if self.note else []),
+            f"Medians of {self.rounds} rounds; the paper's seconds are those of another machine.",
+            f"Made by: {self.command}",
+        ]
+        header = ("variant", "seconds per epoch", "times plain", "times plain, published")
+        return {"variant": TextTable(f"{TIME}, {self.data}", header, rows, notes)}
+
+
+def plan_rounds(data: PaperData) -> list[list[Run]]:
+    """Return the runs that time an epoch of every variant, round by round.
+
+    In turns, because what else a machine does changes from minute to minute; so only the ratios
+    are compared, within a round.
+    """
+    epochs = 5 if data.is_table else 1
+    name = data.problem_name(TIME)
+    return [
+        [
+            Run(name, method, 0, 0, _settings(data.name, method, place, epochs), number)
+            for method, place in VARIANTS
+        ]
+        for number in range(ROUNDS)
+    ]
+
+
+def measure_times(data: PaperData, records: Iterable[RunRecord]) -> Times | None:
+    """Return the medians beside the paper's; None without a single round of plain training."""
+    own = [record for record in records if record.run.problem == data.problem_name(TIME)]
+    seconds: dict[Variant, dict[int | None, float]] = {}
+    for record in own:
+        times = seconds.setdefault(_variant(record.run), {})
+        times[record.run.trial] = record.seconds / record.epochs
+    plain = seconds.get(VARIANTS[0], {})
+    rows = [
+        _time(data.name, variant, times, plain)
+        for variant, times in seconds.items()
+        if times.keys() & plain.keys()
+    ]
+    if not rows:
+        return None
+    command = f"regaug reproduce {TIME} --datasets {data.name}"
+    keys = tuple(record.run.key for record in own)
+    return Times(data.name, data.note, command, len(plain), tuple(rows), keys)
 
 
 def _settings(data: str, method: str, place: str | None, epochs: int) -> Settings:
@@ -92,49 +148,25 @@ def _settings(data: str, method: str, place: str | None, epochs: int) -> Setting
     return replace(own, epochs=epochs, batch_size=BATCH[data], learning_rate=1e-4)
 
 
-def _small_validation(split: Split) -> Split:
-    """Keep a few validation samples: what is timed is the training."""
-    few = split.validation.take(slice(32))
-    return Split(split.train, few, few)
+def _variant(run: Run) -> Variant:
+    return run.method, None if run.settings is None else run.settings.method_settings.get("place")
 
 
-def _summary(source: Source, store: Store) -> dict[str, Any]:
-    seconds: dict[tuple[str, str | None], dict[int, float]] = {}
-    for stored in store.results().values():
-        run = stored.run
-        if run.get("experiment") == "time" and run["source"] == source.name:
-            own = seconds.setdefault((run["method"], run["place"]), {})
-            own[run["round"]] = float(stored.result["seconds"])
-    plain = seconds["erm", None]
-    plain_cell = published.cell(source.data, "erm", "seconds")
-    return {
-        "experiment": "time",
-        "data": source.data,
-        "note": source.note,
-        "command": f"regaug reproduce time --datasets {source.data}",
-        "rounds": len(plain),
-        "rows": [
-            _row(source.data, variant, own, plain, plain_cell) for variant, own in seconds.items()
-        ],
-    }
-
-
-def _row(
+def _time(
     data: str,
-    variant: tuple[str, str | None],
-    own: Mapping[int, float],
-    plain: Mapping[int, float],
-    plain_cell: published.Cell | None,
-) -> dict[str, Any]:
+    variant: Variant,
+    times: Mapping[int | None, float],
+    plain: Mapping[int | None, float],
+) -> Time:
     method, place = variant
     options = {} if place is None else {"place": place}
     cell = published.cell(data, method, "seconds", **options)  # type: ignore[arg-type]
-    ratio = None if cell is None or plain_cell is None else cell.mean / plain_cell.mean
-    return {
-        "method": method,
-        "place": place,
-        "seconds": median(own.values()),
-        "ratio": median(own[number] / plain[number] for number in own if number in plain),
-        "published_seconds": None if cell is None else cell.mean,
-        "published_ratio": ratio,
-    }
+    plain_cell = published.cell(data, VARIANTS[0][0], "seconds")
+    return Time(
+        method,
+        place,
+        seconds=median(times.values()),
+        ratio=median(times[number] / plain[number] for number in times if number in plain),
+        published_seconds=None if cell is None else cell.mean,
+        published_ratio=None if cell is None or not plain_cell else cell.mean / plain_cell.mean,
+    )

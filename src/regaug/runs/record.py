@@ -79,10 +79,10 @@ class RunRecord:
             ending=result.ending,
             best_epoch=result.best_epoch,
             epochs=len(result.history),
-            seconds=round(result.seconds, 3),
+            seconds=float(f"{result.seconds:.4g}"),  # short ones are compared too
             sizes=_sizes(split),
             made_by=result.made_by,
-            chosen=dict(result.settings.method) if run.is_baseline else {},
+            chosen=dict(result.settings.method_settings) if run.is_baseline else {},
             curves={name: [_short(getattr(epoch, name)) for epoch in history] for name in names}
             if history
             else {},

@@ -51,7 +51,7 @@ class Run:
     @property
     def can_stack(self) -> bool:
         """Whether the run may train beside others, if it is one of the table net."""
-        return self.settings is not None and self.settings.method.get("place") != BOTH
+        return self.settings is not None and self.settings.method_settings.get("place") != BOTH
 
     @cached_property
     def key(self) -> str:

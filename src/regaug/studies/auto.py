@@ -112,5 +112,5 @@ def fit(
         problem = Problem.from_table(known, splits=QUICK_SPLITS, seed=seed)
         choice = choose_run(problem, seed=seed, jobs=jobs, observer=progress)
         return fit_as(data, choice.run, members=members, seed=seed)
-    settings = replace(default_settings(len(data)), method=dict(method_settings or {}))
+    settings = replace(default_settings(len(data)), method_settings=dict(method_settings or {}))
     return fit_ensemble(data, method=method, settings=settings, members=members, seed=seed)

@@ -55,7 +55,7 @@ def draw_trials(
 
     Example:
         >>> first, second = draw_trials("foma-rho", 2, seed=0, settings=Settings(epochs=100))
-        >>> first.settings.learning_rate, first.settings.method["rho"]
+        >>> first.settings.learning_rate, first.settings.method_settings["rho"]
         (0.001, 0.9)
     """
     known = methods.get(method)
@@ -71,6 +71,6 @@ def draw_trials(
         else:
             rng = _random.numpy_generator(Stream.TRIALS, seed, number, own_stream)
             own = known.draw_settings(rng)
-        trial = replace(settings, method=own, **recipe)
+        trial = replace(settings, method_settings=own, **recipe)
         drawn.append(Trial(method, number, trial, log=may_log and number % 2 == 1))
     return drawn

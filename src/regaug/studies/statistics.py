@@ -15,7 +15,7 @@ the answer would change with other training rows: those of two splits are mostly
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -144,6 +144,12 @@ class Comparison:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for a JSON file; None stands for what is undefined."""
         return asdict(self) | {"rows": [asdict(row) for row in self.rows]}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Return the statistics that :meth:`to_dict` wrote down."""
+        rows = (Row(**{**row, "errors": tuple(row["errors"])}) for row in values["rows"])
+        return cls(**{**values, "rows": tuple(rows)})
 
 
 def analyze(

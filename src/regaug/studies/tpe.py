@@ -137,7 +137,7 @@ def _distribution(choice: Between | OneOf) -> Any:
 
 def _to_params(trial: Trial, space: Space) -> dict[str, float]:
     """Return a trial as Optuna's parameters."""
-    values = {**trial.settings.to_dict(), **trial.settings.method, "log": trial.log}
+    values = {**trial.settings.to_dict(), **trial.settings.method_settings, "log": trial.log}
     return {
         name: choice.values.index(values[name])
         if isinstance(choice, OneOf)
@@ -158,7 +158,7 @@ def _to_trial(first: Trial, number: int, values: Mapping[str, Any]) -> Trial:
     return Trial(
         first.method,
         number,
-        replace(first.settings, method=settings, **common),
+        replace(first.settings, method_settings=settings, **common),
         log=values.get("log", False),
     )
 

@@ -54,13 +54,13 @@ def fit_baseline(
         metric: What is best on the validation rows.
 
     Returns:
-        A result without history and weights; ``settings.method`` holds what was chosen.
+        A result without history and weights; ``settings.method_settings`` holds what was chosen.
 
     Example:
         >>> from regaug.data.datasets.synthetic import make_manifold
         >>> split = make_manifold("line", n=100).split()
         >>> result = fit_baseline("ridge", split)
-        >>> result.settings.method, result.scores["test"].rmse < 1e-3
+        >>> result.settings.method_settings, result.scores["test"].rmse < 1e-3
         ({'penalty': 0.01}, True)
     """
     start = time.perf_counter()
@@ -72,7 +72,7 @@ def fit_baseline(
     scores, predictions = score_parts(split, predict)
     return RunResult(
         method=name,
-        settings=replace(settings, method=chosen),
+        settings=replace(settings, method_settings=chosen),
         history=(),
         best_epoch=0,
         ending="finished",

@@ -201,8 +201,12 @@ def describe(method: str, settings: Settings, split: Split) -> dict[str, object]
     options = settings.to_dict()
     return {
         "method": method,
-        **{f"settings.{name}": value for name, value in options.items() if name != "method"},
-        **{f"settings.method.{name}": value for name, value in options["method"].items()},
+        **{
+            f"settings.{name}": value
+            for name, value in options.items()
+            if name != "method_settings"
+        },
+        **{f"method_settings.{name}": value for name, value in options["method_settings"].items()},
         "training rows": _describe_rows(split.train),
         "validation rows": _describe_rows(split.validation),
     }

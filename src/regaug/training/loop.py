@@ -130,25 +130,16 @@ class _Training:
         record: Sequence[Recorded],
         workers: int,
     ) -> None:
-        method = methods.get(name)
-        own = method.settings(**settings.method)
-        self.name, self.settings = name, replace(settings, method=own)
+        ready = methods.get(name).prepare(settings.method_settings, seed=settings.seed)
+        self.name, self.settings = name, replace(settings, method_settings=ready.settings)
         self.split, self.fabric, self.model = split, fabric, model
         self.recorded = {part: _recorded_rows(split, part) for part in ("validation", *record)}
-        augmentation_seed = _random.derive(_random.Stream.AUGMENTATION, settings.seed)
-        self.augmentation = method.make_augmentation(own, seed=augmentation_seed)
-        if self.augmentation.learns:
-            self.augmentation.fit(split.train.x[:], split.train.y)
+        self.augmentation = ready.fit(split.train.x, split.train.y).augmentation
         size = min(settings.batch_size, len(split.train))
-        self.sampler = method.make_sampler(
-            split.train.y, size, own, seed=settings.seed, drop_last=True
-        )
+        self.sampler = ready.sampler(split.train.y, size, drop_last=True)
         self.loader = _make_loader(split.train, self.sampler, workers)
         self.loss = AugmentedLoss(
-            model,
-            self.augmentation,
-            method.find_place(model, own),
-            inputs_too=own["place"] == methods.BOTH,
+            model, self.augmentation, ready.at(model), inputs_too=ready.inputs_too
         )
         # Scaled gradients cannot be clipped by an optimizer that unscales them itself.
         fused = fabric.device.type in ("cpu", "cuda") and precision != "16"
@@ -213,8 +204,7 @@ class _Training:
         if hasattr(self.split.train.x, "set_epoch"):  # inputs that differ from epoch to epoch
             self.split.train.x.set_epoch(epoch)
         self.model.train()
-        with self.loss.acting():
-            losses = [self._step(epoch, number, *batch) for number, batch in enumerate(self.loader)]
+        losses = [self._step(epoch, number, *batch) for number, batch in enumerate(self.loader)]
         self.model.eval()
         self._share_buffers()
         errors = {part: self._error(part) for part in self.recorded}

@@ -32,7 +32,7 @@ class Settings:
         patience: Stop after so many epochs without a lower validation error; None never stops.
         metric: The error that chooses the epoch and stops the training.
         seed: Decides the batches, the augmentation's draws and dropout.
-        method: Changes to the method's own settings, such as ``{"rho": 0.95}``.
+        method_settings: Changes to the method's own settings, such as ``{"rho": 0.95}``.
     """
 
     epochs: int = 100
@@ -45,7 +45,7 @@ class Settings:
     patience: int | None = None
     metric: MetricName = "rmse"
     seed: int = 0
-    method: Mapping[str, Any] = field(default_factory=dict)
+    method_settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_integer("epochs", self.epochs, 1)
@@ -63,7 +63,7 @@ class Settings:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for a JSON file."""
-        return asdict(self) | {"method": dict(self.method)}
+        return asdict(self) | {"method_settings": dict(self.method_settings)}
 
     @classmethod
     def from_dict(cls, values: object) -> Self:
@@ -76,8 +76,8 @@ class Settings:
         names = {part.name for part in fields(cls)}
         if not isinstance(values, Mapping) or set(values) != names:
             raise ArgumentError(f"`values` must have the keys {', '.join(sorted(names))}.")
-        own = values["method"]
+        own = values["method_settings"]
         if not isinstance(own, Mapping):
-            raise ArgumentError(f"`method` must be settings of a method, got {own!r}.")
+            raise ArgumentError(f"`method_settings` must be settings of a method, got {own!r}.")
         listed = {key: tuple(v) if isinstance(v, list) else v for key, v in own.items()}
-        return cls(**{**values, "method": listed})
+        return cls(**{**values, "method_settings": listed})

@@ -1,7 +1,5 @@
 """The parts of a training step: the augmented loss, the optimizer, and words for its failure."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -9,8 +7,8 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
 from regaug.augment import Augmentation
-from regaug.augment.layer import INPUT, Tap
-from regaug.exceptions import ArgumentError, PlaceError
+from regaug.augment.layer import AtLayer
+from regaug.exceptions import ArgumentError
 from regaug.training.settings import Settings
 
 
@@ -22,7 +20,8 @@ class AugmentedLoss(nn.Module):
     Args:
         model: The model; its parameters are those of this module.
         augmentation: Acts in training mode.
-        place: Where it acts: ``"input"``, a layer, or several of which one is drawn per step.
+        at: What is called instead of the model, ``augmentation.at(model, place)``; None if the
+            inputs are the only place.
         inputs_too: Act on the inputs as well as at the layer, with a draw of its own.
     """
 
@@ -30,7 +29,7 @@ class AugmentedLoss(nn.Module):
         self,
         model: nn.Module,
         augmentation: Augmentation[Any],
-        place: str | tuple[str, ...],
+        at: AtLayer[Any] | None = None,
         *,
         inputs_too: bool = False,
     ) -> None:
@@ -38,35 +37,19 @@ class AugmentedLoss(nn.Module):
         self.model = model
         # In a tuple, or it would count as a part of the network.
         self._augmentations = (augmentation,)
-        self._taps: tuple[Tap, ...] = ()
-        if place != INPUT:
-            self._taps = (augmentation.at(model, place),)
-        if inputs_too and getattr(augmentation, "paired", False):
-            raise PlaceError(
-                "`place` must be 'input' or a layer for pairs of samples, got 'both': the first of "
-                "the two places uses the pairs up."
-            )
-        self._on_inputs = inputs_too or not self._taps
-
-    @contextmanager
-    def acting(self) -> Iterator[None]:
-        """Let the augmentation act at its layer while the block lasts."""
-        if not self._taps:
-            yield
-            return
-        with self._taps[0]:
-            yield
+        self._at, self._on_inputs = at, inputs_too or at is None
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
         """Return the loss of one batch."""
         augmentation, weight = self._augmentations[0], 1.0
         if self._on_inputs:
             x, y = augmentation(x, y)
-            weight *= getattr(augmentation.params, "weight", 1.0)
-        prediction = self.model(x)
-        if self._taps:
-            y = self._taps[0].targets(y)
-            weight *= getattr(augmentation.params, "weight", 1.0)
+            weight *= augmentation.weight
+        if self._at is None:
+            prediction = self.model(x)
+        else:
+            prediction, y = self._at(x, y)
+            weight *= augmentation.weight
         if prediction.shape != y.shape:
             raise ArgumentError(
                 f"`model` must put out a prediction for every target, {tuple(y.shape)}, got "

@@ -4,7 +4,6 @@ import errno
 import hashlib
 import multiprocessing
 import os
-import subprocess
 import sys
 import threading
 import time
@@ -45,6 +44,9 @@ class Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *args):
         pass
+
+
+pytestmark = pytest.mark.serial  # a port of this machine
 
 
 @pytest.fixture(scope="module")
@@ -229,9 +231,10 @@ def test_a_file_in_use_counts_if_it_is_the_right_one(server, tmp_path, monkeypat
             download(f"{server}/good", target, checks=SHA256)
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks the processes")
 def test_two_processes_can_fetch_the_same_file_at_once(server, tmp_path):
     target = tmp_path / "file.dat"
-    context = multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("fork")
     options = {"checks": SHA256}
     processes = [
         context.Process(target=download, args=(f"{server}/slow", target), kwargs=options)
@@ -255,10 +258,9 @@ def test_a_terminal_sees_a_bar(server, tmp_path, monkeypatch, capsys):
     assert captured.out == ""
 
 
-def test_importing_it_imports_no_downloader():
+def test_importing_it_imports_no_downloader(fresh):
     code = (
         "import sys, regaug.data.datasets.files;"
         "print({'pooch', 'requests', 'rich'} & {*sys.modules})"
     )
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert ran.stdout.strip() == "set()"
+    assert fresh(code) == "set()"

@@ -1,13 +1,13 @@
 """Data sets by name."""
 
-import subprocess
-import sys
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
 from regaug.data.base import Data, Info
 from regaug.data.datasets import files, named
+from regaug.data.datasets.facts import FACTS
 from regaug.data.datasets.named import DATASETS, NAMES, fetch, how, info, is_here, load, where
 from regaug.data.datasets.synthetic import KINDS
 from regaug.exceptions import DataNotFoundError, UnknownNameError
@@ -33,6 +33,15 @@ def test_the_paper_and_its_stand_ins_are_all_there():
         *("diabetes", "airfoil", "no2", "crimes", "skillcraft", "exchange-rate", "electricity"),
         *("etth1", "rcf-mnist", "povertymap", "dti", "davis", "kiba", "echo"),
     }
+
+
+def test_the_page_on_data_says_whose_every_data_set_is():
+    page = (Path(__file__).parents[3] / "docs/data.md").read_text()
+    for facts in FACTS.values():
+        start = f"| `{facts.name}` | {facts.license} |"
+        (row,) = (line for line in page.splitlines() if line.startswith(start))
+        assert facts.citation in row
+        assert facts.origin in row
 
 
 def test_every_kind_of_manifold_has_a_name():
@@ -133,15 +142,14 @@ def test_an_unknown_option_is_met_with_the_right_one():
         load("synthetic-sine", kind="line")
 
 
-def test_a_listing_imports_no_loader():
+def test_a_listing_imports_no_loader(fresh):
     modules = {named.loader.partition(":")[0] for named in DATASETS.values()}
     code = (
         "import sys; from regaug.data.datasets import named\n"
         "for name in named.NAMES: named.where(name), named.how(name)\n"
         "print(*sys.modules)"
     )
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    imported = set(ran.stdout.split())
+    imported = set(fresh(code).split())
     assert not imported & {f"regaug.data.datasets.{module}" for module in modules}
     assert not imported & {"pandas", "pyarrow", "requests", "rich", "av", "PIL", "matplotlib"}
 

@@ -111,7 +111,7 @@ def test_the_table_is_left_as_it_was(frame):
 
 
 def test_no_strength_gives_rows_of_the_table(frame, table):
-    new = generate(table, method="noise", rows=300, settings={"sigma": 0.0})
+    new = generate(table, method="noise", rows=300, method_settings={"sigma": 0.0})
     own = frame[new.columns].astype({"size": "float32", "price": "float32"})
     # Rare owners are drawn: any of them stands for the others.
     texts = [
@@ -123,23 +123,26 @@ def test_no_strength_gives_rows_of_the_table(frame, table):
 
 
 def test_gaps_come_from_gaps(frame, table):
-    new = generate(table, method="noise", rows=2000, settings={"sigma": 0.01})
+    new = generate(table, method="noise", rows=2000, method_settings={"sigma": 0.01})
     for name in ("size", "city", "floors"):
         assert new[name].isna().mean() == pytest.approx(frame[name].isna().mean(), abs=0.03)
     complete = read_table(frame.dropna(subset=["size", "city", "floors"]), target="price")
-    new = generate(complete, method="noise", rows=500, settings={"sigma": 1.0})
+    new = generate(complete, method="noise", rows=500, method_settings={"sigma": 1.0})
     assert not new.drop(columns="remark").isna().any(axis=None)
 
 
 def test_when_to_act_in_training_does_not_matter(table):
     plain = generate(table, method="mixup", rows=40)
     weak = {"p": 0.01, "anneal": 0.1, "append": True}
-    pd.testing.assert_frame_equal(generate(table, method="mixup", rows=40, settings=weak), plain)
+    pd.testing.assert_frame_equal(
+        generate(table, method="mixup", rows=40, method_settings=weak), plain
+    )
 
 
 def test_settings_of_the_method_matter(table):
     calm, wild = (
-        generate(table, method="noise", rows=100, settings={"sigma": sigma}) for sigma in (1e-4, 1)
+        generate(table, method="noise", rows=100, method_settings={"sigma": sigma})
+        for sigma in (1e-4, 1)
     )
     assert (calm["price"] - wild["price"]).abs().mean() > 10
 
@@ -176,11 +179,11 @@ def test_a_method_that_makes_no_rows_is_refused(table):
     with pytest.raises(ArgumentError, match="`method` must act on inputs, got 'manifold-mixup'"):
         generate(table, method="manifold-mixup", rows=5)
     with pytest.raises(ArgumentError, match="`method` must act on inputs, got 'foma' at 'layer'"):
-        generate(table, method="foma", rows=5, settings={"place": "layer"})
+        generate(table, method="foma", rows=5, method_settings={"place": "layer"})
     with pytest.raises(UnknownNameError, match="Did you mean 'mixup'?"):
         generate(table, method="mixap", rows=5)
     with pytest.raises(UnknownNameError, match="Did you mean 'alpha'?"):
-        generate(table, method="mixup", rows=5, settings={"alfa": 2})
+        generate(table, method="mixup", rows=5, method_settings={"alfa": 2})
 
 
 def test_wrong_arguments_are_named(table):

@@ -23,7 +23,7 @@ def make_runs(method, **own):
     runs = []
     for number in range(RUNS):
         part = Part(x=x[number].float(), y=y[number].float(), rows=np.arange(N))
-        settings = Settings(seed=number, batch_size=N, method=own)
+        settings = Settings(seed=number, batch_size=N, method_settings=own)
         runs.append(Training.make(number, Split(part, part, part), method, settings, HIDDEN, None))
     return runs
 

@@ -119,8 +119,8 @@ def test_a_run_that_diverges_ends_and_leaves_the_others_as_they_are(method, own,
     split = make_split()
     # Deep enough for the products of such weights to overflow in float64 as well.
     hidden = (16,) * (4 if dtype == torch.float32 else 18)
-    good = [Settings(epochs=4, seed=seed, method=own) for seed in (0, 1)]
-    bad = Settings(epochs=4, seed=2, learning_rate=rate, method=own)
+    good = [Settings(epochs=4, seed=seed, method_settings=own) for seed in (0, 1)]
+    bad = Settings(epochs=4, seed=2, learning_rate=rate, method_settings=own)
     results = train(split, method, [good[0], bad, good[1]], dtype, hidden)
     lost = results[1]
     assert lost.ending == "diverged"
@@ -205,7 +205,7 @@ def test_runs_with_and_without_validation_rows_go_together():
 
 
 def test_the_loss_of_a_run_whose_layer_is_not_finite_is_nan():
-    settings = Settings(batch_size=8, method={"place": "layer"})
+    settings = Settings(batch_size=8, method_settings={"place": "layer"})
     runs = [Training.make(i, make_split(), "foma-rho", settings, SMALL, None) for i in range(3)]
     own = stack.Stack(runs, torch.float64, ("validation",))
     weights = own.layout.split(own.weights)
@@ -294,7 +294,7 @@ def stacks(monkeypatch):
 def test_what_is_in_a_stack_depends_on_the_arguments_alone():
     sizes, places = [8, 16, 8, 8, 16, 8], ["input", "input", "layer", "input", "input", "input"]
     settings = [
-        Settings(epochs=1, batch_size=size, method={"place": place})
+        Settings(epochs=1, batch_size=size, method_settings={"place": place})
         for size, place in zip(sizes, places, strict=True)
     ]
     for _ in range(2):
@@ -306,10 +306,14 @@ def test_what_is_in_a_stack_depends_on_the_arguments_alone():
 def test_runs_that_differ_in_numbers_share_a_stack(stacks):
     splits = [make_split(n, seed=n) for n in (40, 90, 60)]
     settings = [
-        Settings(epochs=1 + number, learning_rate=10.0**-number, method={"rho": 0.8, "p": 0.5})
+        Settings(
+            epochs=1 + number, learning_rate=10.0**-number, method_settings={"rho": 0.8, "p": 0.5}
+        )
         for number in range(2)
     ]
-    train(splits, "foma-rho", [*settings, Settings(epochs=2, method={"sampler": "random"})])
+    train(
+        splits, "foma-rho", [*settings, Settings(epochs=2, method_settings={"sampler": "random"})]
+    )
     assert stacks == [[0, 1, 2]]
 
 
@@ -331,6 +335,7 @@ def test_batches_of_pairs_and_plain_batches_are_trained_apart(stacks):
         assert_close(result, fit(net, make_split(), "mixup", one, precision="64"))
 
 
+@pytest.mark.serial
 def test_the_time_of_a_stack_is_shared_among_its_runs():
     results = train(make_split(), "erm", different_runs())
     assert all(result.seconds > 0 for result in results)

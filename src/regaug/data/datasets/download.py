@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from regaug._checks import check_choice
-from regaug._files import remove_leftovers, write_whole
+from regaug._files import write_whole
 from regaug.exceptions import ArgumentError, DataError, DataNotFoundError, FileError
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ TIMEOUT = (10.0, 30.0)  # seconds to connect, and between two pieces
 KINDS = ("sha256", "md5", "sha1", "gitblob")
 
 _PIECE = 2**16
-_STALE = 24 * 3600.0  # seconds after which a partial file is nobody's: its process was killed
 
 
 def download(address: str, target: Path, *, checks: Mapping[str, str], limit: int = LIMIT) -> Path:
@@ -48,7 +47,6 @@ def download(address: str, target: Path, *, checks: Mapping[str, str], limit: in
         _stream(address, partial, target.name, limit)
         verify(partial, checks, origin=address)
 
-    remove_leftovers(target.parent, target.name, age=_STALE)
     try:
         write_whole(target, fetch)
     except FileError as error:

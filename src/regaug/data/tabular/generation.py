@@ -35,7 +35,7 @@ def generate(
     method: str,
     rows: int,
     seed: int = 0,
-    settings: Mapping[str, object] | None = None,
+    method_settings: Mapping[str, object] | None = None,
     append: bool = False,
 ) -> "pd.DataFrame":
     """Make new rows of a table with a method, in the table's own units and column names.
@@ -57,8 +57,8 @@ def generate(
         method: One of ``regaug.methods.names()`` that acts on inputs.
         rows: How many, at least 1.
         seed: The same seed gives the same rows.
-        settings: Settings of the method that differ from its defaults. Those that say when to act
-            in training (``p``, ``anneal``, ``append``) have no effect.
+        method_settings: Settings of the method that differ from its defaults. Those that say when to
+            act in training (``p``, ``anneal``, ``append``) have no effect.
         append: Return the table's own rows, those with a target, followed by the new ones.
 
     Returns:
@@ -82,7 +82,7 @@ def generate(
     encoder = Encoder.fit(frame[list(table.inputs)])
     x = torch.from_numpy(encoder.transform(frame)).double()
     y = torch.from_numpy(table.y)
-    new_x, new_y, _ = augment_rows(x, y, method, settings or {}, rows, seed)
+    new_x, new_y, _ = augment_rows(x, y, method, method_settings or {}, rows, seed)
     targets = Encoder(tuple(Number(name, 0.0, indicator=False) for name in table.targets))
     new = {
         column.name: restore(column, values[column.name], frame[column.name], rng)
@@ -129,16 +129,16 @@ def augment_rows(
     Returns:
         New inputs and targets, and the place of the row that each of them started from.
     """
-    chosen = methods.get(method)
-    settings = {**chosen.settings(**changes), "p": 1.0, "anneal": None, "append": False}
-    augmentation = chosen.make_augmentation(settings, seed=seed)
-    _check_usable(method, augmentation, settings["place"])
+    always = {"p": 1.0, "anneal": None, "append": False}
+    ready = methods.get(method).prepare({**changes, **always}, seed=seed)
+    augmentation = ready.augmentation
+    _check_usable(method, augmentation, ready.settings["place"])
     x_scaler, y_scaler = Scaler.fit(x), Scaler.fit(y)
     x, y = x_scaler.transform(x), y_scaler.transform(y)
-    augmentation.fit(x, y)
+    ready.fit(x, y)
     # Whole batches only: a batch of a row or two has no neighborhood.
     size = min(BATCH_SIZE, len(x))
-    sampler = chosen.make_sampler(y, size, settings, seed=seed, drop_last=True)
+    sampler = ready.sampler(y, size, drop_last=True)
     batches = list(islice(_endless(sampler), -(-rows // size)))
     made = [augmentation(x[batch], y[batch]) for batch in batches]
     new_x, new_y = (torch.cat(parts)[:rows] for parts in zip(*made, strict=True))

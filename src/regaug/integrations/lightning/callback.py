@@ -10,7 +10,7 @@ from torch import Tensor
 from regaug import _random, methods
 from regaug._checks import check_choice
 from regaug.augment import Augmentation
-from regaug.augment.layer import INPUT, Tap
+from regaug.augment.layer import INPUT, AtLayer
 from regaug.exceptions import ArgumentError, ArgumentTypeError, CheckpointError
 from regaug.integrations.lightning.base import Callback
 from regaug.integrations.lightning.batches import (
@@ -88,14 +88,12 @@ class AugmentCallback(Callback):
         set: Set | None = None,
     ) -> None:
         super().__init__()
-        self._method: tuple[methods.Method, dict[str, Any]] | None = None
+        self._ready: methods.Prepared | None = None
         if isinstance(aug, str):
-            method = methods.get(aug)
-            settings = method.settings(**({} if place is None else {"place": place}))
-            self._method = method, settings
-            aug = method.make_augmentation(settings)
+            self._ready = methods.get(aug).prepare({} if place is None else {"place": place})
+            aug = self._ready.augmentation
             if sampler is None:
-                sampler = partial(method.make_sampler, settings=settings)
+                sampler = self._ready.sampler
         if not isinstance(aug, Augmentation):
             raise ArgumentTypeError(
                 "`aug` must be an augmentation such as regaug.FOMA(), or the name of a method, got "
@@ -111,7 +109,7 @@ class AugmentCallback(Callback):
         self._set = set_pair if set is None else set
         self._seed = aug.generator.initial_seed()
         self._undo = ExitStack()  # what is to be put back when `fit` ends
-        self._tap: Tap | None = None
+        self._at: AtLayer[Any] | None = None
         self._is_restored = self._is_watched = False
         self._number = self._batch = 0
 
@@ -153,7 +151,7 @@ class AugmentCallback(Callback):
         callbacks: list[Any] = trainer.callbacks  # type: ignore[attr-defined]
         ours = [one for one in callbacks if isinstance(one, AugmentCallback)]
         self._number = ours.index(self)
-        self._tap = self._make_tap(pl_module)
+        self._at = self._find_layer(pl_module)
         check_end(self.augmentation, trainer)
         check_weight(self.augmentation, pl_module)
         self.augmentation.to(pl_module.device)
@@ -190,17 +188,16 @@ class AugmentCallback(Callback):
             set_epoch(epoch)
         return new
 
-    def _make_tap(self, pl_module: "LightningModule") -> Tap | None:
+    def _find_layer(self, pl_module: "LightningModule") -> AtLayer[Any] | None:
         """Return what acts at a layer; None at the inputs."""
         place: str | Sequence[str] = INPUT if self.place is None else self.place
-        if self._method is not None:
-            method, settings = self._method
-            place = method.find_place(pl_module, settings)
+        if self._ready is not None:
+            place = self._ready.place(pl_module)
         if place == INPUT:
             return None
-        tap = self.augmentation.at(pl_module, place)
+        at = self.augmentation.at(pl_module, place)
         check_rows_stay(self.augmentation, place)
-        return tap
+        return at
 
     def _run(
         self, trainer: "Trainer", step: Callable[..., Any], batch: Any, *args: Any, **kwargs: Any
@@ -216,33 +213,39 @@ class AugmentCallback(Callback):
     def _act(self, run: Run, batch: Any) -> Any:
         x, y = self._get(batch)
         self.augmentation.params = self.augmentation.neutral  # it may be left out of this step
-        if self._tap is None:
-            output = self._act_at_inputs(run, x, y)
-        elif self.targets == "keep":
-            output = self._tap.around(lambda x, _: run(x, y), x, y)
-        else:
-            output = self._tap.around(partial(self._run_at_layer, self._tap, run, y), x, y)
-        return scale_loss(output, getattr(self.augmentation.params, "weight", 1.0))
+        if self._at is None:
+            return self._act_at_inputs(run, x, y)
+        if self._ready is not None and self._ready.inputs_too:
+            return self._act_at_inputs(partial(self._act_at_layer, self._at, run), x, y)
+        return self._act_at_layer(self._at, run, x, y)
 
     def _act_at_inputs(self, run: Run, x: Tensor, y: Tensor) -> Any:
         new_x, new_y = self.augmentation(x, y)
+        weight = self.augmentation.weight
         if self.targets == "joint":
-            return run(new_x, new_y)
+            return scale_loss(run(new_x, new_y), weight)
         if len(new_x) != len(y):
             raise ArgumentError(
                 f'`targets` must be "joint" for an augmentation that makes {len(new_x)} rows of '
                 f'{len(y)}, got "keep".'
             )
-        return run(new_x, y)
+        return scale_loss(run(new_x, y), weight)
 
-    def _run_at_layer(self, tap: Tap, run: Run, y: Tensor, x: Tensor, new_y: Tensor) -> Any:
-        """Run a step; watch the first that gets its targets late, the others are alike."""
-        if self._is_watched or new_y is y:  # they are the same while nothing is augmented
-            return run(x, new_y)
-        watch = TargetsWatch(new_y, tap.place)
-        self._is_watched = not watch.is_filled  # they are filled if this step acts at the inputs
-        with watch:
-            return run(x, new_y)
+    def _act_at_layer(self, at: AtLayer[Any], run: Run, x: Tensor, y: Tensor) -> Any:
+        def step(x: Tensor, new_y: Tensor) -> Any:
+            if self.targets == "keep":
+                return run(x, y)
+            # The first step that gets its targets late is watched, the others are alike. They are
+            # the same while nothing is augmented, and filled if this step acts at the inputs.
+            if self._is_watched or new_y is y:
+                return run(x, new_y)
+            watch = TargetsWatch(new_y, at.place)
+            self._is_watched = not watch.is_filled
+            with watch:
+                return run(x, new_y)
+
+        self.augmentation.params = self.augmentation.neutral  # the layer may not run
+        return scale_loss(at.act_in(step, x, y), self.augmentation.weight)
 
 
 def _run_step(
@@ -254,7 +257,7 @@ def _run_step(
 ) -> Any:
     """Run a training step with all callbacks around it: those at the inputs, then the layers'."""
     if trainer.training:  # a validation step may call the training step
-        in_order = sorted(callbacks, key=lambda one: one._tap is not None)
+        in_order = sorted(callbacks, key=lambda one: one._at is not None)
         for callback in reversed(in_order):
             step = partial(callback._run, trainer, step)
     return step(*args, **kwargs)

@@ -39,20 +39,18 @@ def check_end(augmentation: Augmentation[Any], trainer: "Trainer") -> None:
 
 def check_weight(augmentation: Augmentation[Any], module: "LightningModule") -> None:
     """Refuse to weight a loss that does not go through our hands."""
-    weight = getattr(augmentation, "weight", "one")
-    if weight != "one" and not module.automatic_optimization:
+    if augmentation.weighs and not module.automatic_optimization:
         raise ArgumentError(
             '`weight` must be "one" where the training step calls the optimizer itself '
-            f"(automatic_optimization=False), got {weight!r}: the loss is not the callback's to "
-            "multiply there."
+            "(automatic_optimization=False): the loss is not the callback's to multiply there."
         )
 
 
 def check_rows_stay(augmentation: Augmentation[Any], place: str | Sequence[str]) -> None:
     """Refuse at a layer what makes more or fewer rows of a batch."""
     for part in _parts(augmentation):
-        for option in ("append", "paired"):
-            if getattr(part, option, False):
+        for option, is_on in (("append", part.append), ("paired", part.paired)):
+            if is_on:
                 raise ArgumentError(
                     f"`{option}` changes the number of rows, which only works at the inputs "
                     f"(place=None), got place={place!r}: when a layer runs, the training step has "

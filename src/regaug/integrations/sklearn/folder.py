@@ -26,7 +26,7 @@ def make_preparation(scaler: Scaler, names: Sequence[str] | None) -> Preparation
     return Preparation(Encoder(tuple(columns)), scaler)
 
 
-def as_plain(name: str, value: Any) -> Any:
+def as_plain(name: str, value: object) -> object:
     """Return a parameter as JSON can hold it; a random state that is an object is left out."""
     if isinstance(value, np.generic):
         return value.item()

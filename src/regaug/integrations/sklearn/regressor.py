@@ -257,7 +257,7 @@ class AugmentedMLPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc
             weight_decay=self.weight_decay,
             patience=self.n_iter_no_change,
             seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
-            method=own,
+            method_settings=own,
         )
 
     def _stopping_rule(self) -> StoppingRule:
@@ -278,7 +278,7 @@ class AugmentedMLPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc
 
 def _start(method: str, settings: Settings) -> Settings:
     """Return the settings of a method where they are not given otherwise."""
-    return replace(settings, method={**STARTS.get(method, {}), **settings.method})
+    return replace(settings, method_settings={**STARTS.get(method, {}), **settings.method_settings})
 
 
 def _batch_size(batch_size: int | str, rows: int) -> int:

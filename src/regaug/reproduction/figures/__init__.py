@@ -5,9 +5,12 @@ show: ``data = FIGURES["figure1"].compute()``, then ``FIGURES["figure1"].draw(da
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
 
+from regaug._files import write_json
 from regaug.reproduction.figures import figure1, figure2, figure3, figure4, perturbation
-from regaug.reproduction.figures.base import Figure
+from regaug.reproduction.figures.base import SEEDS, Figure
 
 FIGURES: Mapping[str, Figure] = {
     "figure1": figure1.FIGURE,
@@ -17,4 +20,32 @@ FIGURES: Mapping[str, Figure] = {
     "perturbation": perturbation.FIGURE,
 }
 
-__all__ = ["FIGURES", "Figure"]
+__all__ = ["FIGURES", "DrawnFigure", "Figure", "make_figure"]
+
+
+@dataclass(frozen=True)
+class DrawnFigure:
+    """A figure that was made: what it shows, in words, and the files it was drawn to."""
+
+    caption: str
+    files: list[Path]
+
+    def __str__(self) -> str:
+        return "\n".join([self.caption, *map(str, self.files)])
+
+
+def make_figure(
+    name: str, folder: Path, *, seeds: int = SEEDS, max_minutes: float | None = None
+) -> DrawnFigure:
+    """Compute a figure, keep its numbers as ``name.json`` in a folder, and draw it there.
+
+    Args:
+        name: One of ``FIGURES``.
+        folder: Where the files go; made if it is not there.
+        seeds: Number of seeds.
+        max_minutes: Compute it in about so many minutes; None for the full size.
+    """
+    figure = FIGURES[name]
+    numbers = figure.compute(seeds=seeds, max_minutes=max_minutes)
+    write_json(folder / f"{name}.json", numbers, indent=1)
+    return DrawnFigure(figure.caption(numbers), figure.draw(numbers, folder / name))

@@ -19,8 +19,8 @@ SEEDS = 3
 class Compute(Protocol):
     """Computes the numbers of a figure."""
 
-    def __call__(self, seeds: int = SEEDS, budget: float | None = None) -> Numbers:
-        """Compute them over so many seeds, in about ``budget`` minutes; None for the full size."""
+    def __call__(self, seeds: int = SEEDS, max_minutes: float | None = None) -> Numbers:
+        """Compute them over so many seeds, in about so many minutes; None for the full size."""
 
 
 @dataclass(frozen=True)
@@ -56,12 +56,12 @@ class Plan:
     words: str = ""
 
     @classmethod
-    def make(cls, seeds: int, budget: float | None, minutes: float) -> Self:
-        """Fit a figure into a budget: first fewer seeds, then fewer epochs.
+    def make(cls, seeds: int, max_minutes: float | None, minutes: float) -> Self:
+        """Fit a figure into some minutes: first fewer seeds, then fewer epochs.
 
         Args:
             seeds: Seeds that are asked for, at least 1.
-            budget: Minutes there are, above 0; None for as many as it takes.
+            max_minutes: Minutes there are, above 0; None for as many as it takes.
             minutes: Minutes that one seed takes at full size, about.
 
         Example:
@@ -69,14 +69,17 @@ class Plan:
             'Scaled down to 1 minute: 1 of 3 seeds, 50 % of the epochs.'
         """
         seeds = check_integer("seeds", seeds, 1)
-        if budget is None or check_range("budget", budget, 0.0, open_low=True) >= seeds * minutes:
+        if max_minutes is None:
             return cls(seeds)
-        kept = max(1, int(budget / minutes))
-        share = min(1.0, budget / (kept * minutes))
-        unit = "minute" if budget == 1 else "minutes"
+        check_range("max_minutes", max_minutes, 0.0, open_low=True)
+        if max_minutes >= seeds * minutes:
+            return cls(seeds)
+        kept = max(1, int(max_minutes / minutes))
+        share = min(1.0, max_minutes / (kept * minutes))
+        unit = "minute" if max_minutes == 1 else "minutes"
         cuts = [f"{kept} of {seeds} seeds"] if kept < seeds else []
         cuts += [f"{100 * share:.0f} % of the epochs"] if share < 1 else []
-        return cls(kept, share, f"Scaled down to {budget:g} {unit}: {', '.join(cuts)}.")
+        return cls(kept, share, f"Scaled down to {max_minutes:g} {unit}: {', '.join(cuts)}.")
 
     def part_of(self, full: int, least: int = 1) -> int:
         """Return how many of so many epochs, or whatever else takes time, there are."""
@@ -101,18 +104,3 @@ def compact(values: ArrayLike) -> list[Any]:
     if array.ndim > 1:
         return [compact(row) for row in array]
     return [float(f"{value:.5g}") for value in array]
-
-
-def count(number: int, noun: str) -> str:
-    """Return a number of things.
-
-    Example:
-        >>> count(1, "seed"), count(3, "seed")
-        ('1 seed', '3 seeds')
-    """
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def join(*sentences: str) -> str:
-    """Put sentences together, empty ones left out."""
-    return " ".join(sentence for sentence in sentences if sentence)

@@ -1,12 +1,20 @@
 """The look that all figures share; matplotlib is imported when something is drawn."""
 
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from io import BytesIO
 from pathlib import Path
 from textwrap import fill
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import NDArray
 
 from regaug._files import write_bytes
 from regaug.report.drawing import LIGHT
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 INK, MUTED, FAINT = LIGHT["ink"], LIGHT["muted"], LIGHT["faint"]
 # Dark enough for thin lines, and told apart by those who see red and green alike.
@@ -41,33 +49,48 @@ _STYLE: dict[Any, Any] = {
 }
 
 
-def style() -> Any:
+def style() -> AbstractContextManager[None]:
     """Return a context in which everything has the look of these figures."""
     from matplotlib import rc_context
 
     return rc_context(_STYLE)
 
 
-def make_canvas(width: float, height: float, rows: int, columns: int, **options: Any) -> Any:
-    """Return a figure of ``width`` x ``height`` inches and its axes ``(rows, columns)``."""
+def make_canvas(
+    width: float, height: float, rows: int, columns: int, *, share: bool = False
+) -> tuple["Figure", NDArray[Any]]:
+    """Return a figure of ``width`` x ``height`` inches and its axes ``(rows, columns)``.
+
+    They have one scale if ``share`` is true.
+    """
     from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    figure: Any = Figure(figsize=(width, height), layout="constrained")
-    figure.get_layout_engine().set(w_pad=0.08, h_pad=0.08)
-    return figure, figure.subplots(rows, columns, squeeze=False, **options)
+    layout = ConstrainedLayoutEngine(w_pad=0.08, h_pad=0.08)
+    figure = Figure(figsize=(width, height), layout=layout)
+    axes = figure.subplots(rows, columns, squeeze=False, sharex=share, sharey=share)
+    return figure, axes
 
 
-def draw_band(axis: Any, x: Any, curve: dict[str, list[float]], color: str, **line: Any) -> None:
+def draw_band(
+    axis: "Axes",
+    x: Sequence[float],
+    curve: Mapping[str, Sequence[float]],
+    *,
+    color: str,
+    label: str,
+    linestyle: str,
+) -> None:
     """Draw the mean of a curve, and a band of one standard deviation to each side."""
     mean, sd = curve["mean"], curve["sd"]
-    axis.plot(x, mean, color=color, **line)
+    axis.plot(x, mean, color=color, label=label, linestyle=linestyle)
     if any(sd):
         low = [m - s for m, s in zip(mean, sd, strict=True)]
         high = [m + s for m, s in zip(mean, sd, strict=True)]
         axis.fill_between(x, low, high, color=color, alpha=0.13, linewidth=0)
 
 
-def save(figure: Any, stem: str | Path, note: str) -> list[Path]:
+def save(figure: "Figure", stem: str | Path, note: str) -> list[Path]:
     """Write ``note`` under the figure and the figure as ``stem.svg`` and ``stem.png``."""
     width = int(figure.get_size_inches()[0] * 15.5)  # characters that a line has room for
     text = fill(note, width)
@@ -80,7 +103,7 @@ def save(figure: Any, stem: str | Path, note: str) -> list[Path]:
     return paths
 
 
-def _small(figure: Any) -> bytes:
+def _small(figure: "Figure") -> bytes:
     """Return a PNG with a palette: a third of the size, and no difference to be seen."""
     from PIL import Image
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -11,10 +11,14 @@ from torch import Tensor
 from regaug import _random
 from regaug._checks import check_integer
 from regaug.augment import CEMS, FOMA, Augmentation, GaussianNoise, Mixup
-from regaug.reproduction.figures.base import SEEDS, Figure, Numbers, compact, count, spread
+from regaug.formatting import count
+from regaug.reproduction.figures.base import SEEDS, Figure, Numbers, compact, spread
 from regaug.reproduction.figures.drawing import COLORS, make_canvas, save, style
 from regaug.samplers import BatchSampler, NearestBatchSampler, RandomBatchSampler
 from regaug.training.results import versions
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 POINTS, BATCH = 200, 20
 HALF = (0.5, 0.5)  # always this factor
@@ -33,9 +37,9 @@ _COLORS = {
 }
 
 
-def compute(seeds: int = SEEDS, budget: float | None = None) -> Numbers:
-    """Augment points of a sine with every method; it takes seconds, whatever the budget."""
-    del budget
+def compute(seeds: int = SEEDS, max_minutes: float | None = None) -> Numbers:
+    """Augment points of a sine with every method, which takes seconds."""
+    del max_minutes
     draws = [dict(_augment_all(seed)) for seed in range(check_integer("seeds", seeds, 1))]
     methods: Numbers = {}
     for name, (_, new) in draws[0].items():
@@ -60,7 +64,7 @@ def compute(seeds: int = SEEDS, budget: float | None = None) -> Numbers:
 def draw(data: Numbers, stem: str | Path) -> list[Path]:
     """Draw the points, and the new samples of every method over them."""
     with style():
-        figure, axes = make_canvas(11, 4.7, 2, 3, sharex=True, sharey=True)
+        figure, axes = make_canvas(11, 4.7, 2, 3, share=True)
         axis, *others = axes.flat
         _draw_points(axis, data["points"], color="#3d5a98", size=12)
         _set_title(axis, "data", f"{len(data['points'])} points", "#3d5a98")
@@ -120,14 +124,15 @@ def _distance(points: Tensor) -> float:
     return torch.cdist(points, torch.stack([t, t.sin()], dim=1)).amin(1).mean().item()
 
 
-def _draw_points(axis: Any, points: list[list[float]], *, color: str, size: float) -> None:
+def _draw_points(axis: "Axes", points: list[list[float]], *, color: str, size: float) -> None:
     t = torch.linspace(0, 2 * math.pi, 200)
     axis.plot(t, t.sin(), color="0.8", linewidth=1, zorder=0)
-    axis.scatter(*zip(*points, strict=True), s=size, color=color)
+    x, y = zip(*points, strict=True)
+    axis.scatter(x, y, s=size, color=color)
     axis.set(aspect="equal", xlim=(-0.6, 6.9), ylim=(-1.5, 1.5), yticks=(-1, 0, 1))
 
 
-def _set_title(axis: Any, name: str, words: str, color: str) -> None:
+def _set_title(axis: "Axes", name: str, words: str, color: str) -> None:
     axis.set_title(f"{name}\n", color=color)
     axis.text(0.5, 1.03, words, ha="center", transform=axis.transAxes)
 

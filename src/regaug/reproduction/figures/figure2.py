@@ -1,14 +1,19 @@
 """Figure 2: train error, test error and the gap between them over the epochs, on NO2."""
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from regaug.reproduction.figures.base import SEEDS, Figure, Numbers, Plan, count, join, spread
+from regaug.formatting import count, sentences
+from regaug.reproduction.figures.base import SEEDS, Figure, Numbers, Plan, spread
 from regaug.reproduction.figures.drawing import COLORS, draw_band, make_canvas, save, style
 from regaug.reproduction.figures.trainings import SAME, train_no2
 from regaug.training.results import RunResult, versions
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 MINUTES = 0.1  # of one seed, at full size
 PANELS = {
@@ -27,16 +32,16 @@ NOTE = (
 )
 
 
-def compute(seeds: int = SEEDS, budget: float | None = None) -> Numbers:
+def compute(seeds: int = SEEDS, max_minutes: float | None = None) -> Numbers:
     """Train plain and with FOMA on NO2 and keep the errors of every epoch."""
-    plan = Plan.make(seeds, budget, MINUTES)
+    plan = Plan.make(seeds, max_minutes, MINUTES)
     _, runs = train_no2(plan)
     return {
         "curves": {name: _curves(results) for name, results in runs.items()},
         "facts": {name: _facts(results) for name, results in runs.items()},
         "settings": {name: results[0].settings.to_dict() for name, results in runs.items()},
         "seeds": plan.seeds,
-        "note": join(NOTE.format(splits=count(plan.seeds, "split")), plan.words),
+        "note": sentences(NOTE.format(splits=count(plan.seeds, "split")), plan.words),
         "made_by": versions(),
     }
 
@@ -48,8 +53,9 @@ def draw(data: Numbers, stem: str | Path) -> list[Path]:
         for axis, (part, title) in zip(axes.flat, PANELS.items(), strict=True):
             for name, curves in data["curves"].items():
                 epochs = range(1, len(curves[part]["mean"]) + 1)
-                look = {"label": LABELS[name], "linestyle": "--" if name == "foma" else "-"}
-                draw_band(axis, epochs, curves[part], COLORS[name], **look)
+                dash = "--" if name == "foma" else "-"
+                own = {"color": COLORS[name], "label": LABELS[name], "linestyle": dash}
+                draw_band(axis, epochs, curves[part], **own)
             axis.set(title=title, xlabel="epoch", ylabel="RMSE of log(NO2)")
         _show_the_end(axes[0, :2], data, ("train", "test"))
         _show_the_end(axes[0, 2:], data, ("gap",))
@@ -89,7 +95,7 @@ def _facts(results: list[RunResult]) -> dict[str, float]:
     train = np.array([[epoch.train for epoch in run.history] for run in results])
     late = np.abs(np.diff(train[:, train.shape[1] // 2 :]))
     ends = [run.history[-1] for run in results]
-    values: dict[str, Any] = {
+    values = {
         "test": np.mean([run.scores["test"].rmse for run in results]),
         "last_test": np.mean([end.test for end in ends]),
         "gap": np.mean([end.test - end.train for end in ends if end.test and end.train]),
@@ -98,7 +104,7 @@ def _facts(results: list[RunResult]) -> dict[str, float]:
     return {name: float(f"{value:.5g}") for name, value in values.items()}
 
 
-def _show_the_end(axes: Any, data: Numbers, parts: tuple[str, ...]) -> None:
+def _show_the_end(axes: Iterable["Axes"], data: Numbers, parts: tuple[str, ...]) -> None:
     """Give panels one scale without the first tenth, whose errors are many times the rest."""
     late: list[float] = []
     for curve in (curves[part] for curves in data["curves"].values() for part in parts):

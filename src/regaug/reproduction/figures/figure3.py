@@ -1,14 +1,16 @@
 """Figure 3: nets on NO2 with scaled singular values, and the density of such data."""
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from regaug.data.base import Part, Split
-from regaug.reproduction.figures.base import SEEDS, Figure, Numbers, Plan, compact, count, join
+from regaug.formatting import count, sentences
+from regaug.reproduction.figures.base import SEEDS, Figure, Numbers, Plan, compact
 from regaug.reproduction.figures.drawing import make_canvas, save, style
 from regaug.reproduction.figures.sweep import (
     INPUTS,
@@ -23,6 +25,9 @@ from regaug.reproduction.figures.sweep import (
 )
 from regaug.reproduction.figures.trainings import SAME, foma_settings, train_no2
 from regaug.training.results import versions
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 MINUTES = 0.2  # of one seed, at full size
 TITLES = {"train": "training rows (200)", "test": "test rows (100)", "all": "all rows (500)"}
@@ -39,12 +44,12 @@ NOTE = (
 )
 
 
-def compute(seeds: int = SEEDS, budget: float | None = None) -> Numbers:
+def compute(seeds: int = SEEDS, max_minutes: float | None = None) -> Numbers:
     """Train on NO2, sweep lambda on three sets of rows, and estimate the densities."""
-    plan = Plan.make(seeds, budget, MINUTES)
+    plan = Plan.make(seeds, max_minutes, MINUTES)
     splits, runs = train_no2(plan)
     parts = [_parts(split) for split in splits]
-    size = foma_settings("no2")["batch_size"]
+    size = foma_settings("no2").batch_size
     whole = Scaled(parts[0]["all"], size)
     cuts = f"{min(whole.cuts)} to {max(whole.cuts)}"
     return {
@@ -53,7 +58,7 @@ def compute(seeds: int = SEEDS, budget: float | None = None) -> Numbers:
         "density": _densities(whole),
         "settings": {name: results[0].settings.to_dict() for name, results in runs.items()},
         "seeds": plan.seeds,
-        "note": join(NOTE.format(splits=count(plan.seeds, "split"), cuts=cuts), plan.words),
+        "note": sentences(NOTE.format(splits=count(plan.seeds, "split"), cuts=cuts), plan.words),
         "made_by": versions(),
     }
 
@@ -134,7 +139,7 @@ def _modes(density: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.flatnonzero((middle > density[:-2]) & (middle > density[2:])) + 1
 
 
-def _set_limits(axes: Any, errors: Numbers) -> None:
+def _set_limits(axes: Iterable["Axes"], errors: Numbers) -> None:
     """Give the panels of errors one scale, so that they can be compared."""
     curves = [c for nets in errors.values() for ways in nets.values() for c in ways.values()]
     pairs = [pair for c in curves for pair in zip(c["mean"], c["sd"], strict=True)]
@@ -143,7 +148,7 @@ def _set_limits(axes: Any, errors: Numbers) -> None:
         axis.set_ylim(0, top)
 
 
-def _draw_densities(axis: Any, density: Numbers) -> None:
+def _draw_densities(axis: "Axes", density: Numbers) -> None:
     for lam, color in DENSITY_COLORS.items():
         words = {0.0: "λ = 0, projected", 0.5: "λ = 0.5", 1.0: "λ = 1, the data"}[lam]
         axis.plot(density["grid"], density["values"][f"{lam:g}"], color=color, label=words)

@@ -1,12 +1,14 @@
 """Figure 4: the sweep over lambda of figure 3 for Crimes and for a series."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from torch import nn
 
 from regaug.data.base import Part, Split
-from regaug.reproduction.figures.base import SEEDS, Figure, Numbers, Plan, compact, count, join
+from regaug.formatting import count, sentences
+from regaug.reproduction.figures.base import SEEDS, Figure, Numbers, Plan, compact
 from regaug.reproduction.figures.drawing import make_canvas, save, style
 from regaug.reproduction.figures.sweep import (
     INPUTS,
@@ -40,9 +42,9 @@ NOTE = (
 )
 
 
-def compute(seeds: int = SEEDS, budget: float | None = None) -> Numbers:
+def compute(seeds: int = SEEDS, max_minutes: float | None = None) -> Numbers:
     """Train plain and with FOMA on both data sets and sweep lambda."""
-    plan = Plan.make(seeds, budget, MINUTES)
+    plan = Plan.make(seeds, max_minutes, MINUTES)
     windows = plan.part_of(WINDOWS, least=32)
     epochs = {
         "crimes": plan.part_of(CRIMES_EPOCHS),
@@ -58,9 +60,11 @@ def compute(seeds: int = SEEDS, budget: float | None = None) -> Numbers:
     return {
         "lambdas": compact(LAMBDAS),
         "errors": errors,
-        "settings": {name: foma_settings(name) | {"epochs": epochs[name]} for name in errors},
+        "settings": {
+            name: replace(foma_settings(name), epochs=epochs[name]).to_dict() for name in errors
+        },
         "seeds": plan.seeds,
-        "note": join(note, plan.words),
+        "note": sentences(note, plan.words),
         "made_by": versions(),
     }
 
@@ -97,14 +101,14 @@ def caption(data: Numbers) -> str:
 def _sweep_crimes(plan: Plan) -> Numbers:
     splits, runs = train_crimes(plan)
     parts = [_parts(split) for split in splits]
-    return sweep(make_nets(runs), parts, foma_settings("crimes")["batch_size"])
+    return sweep(make_nets(runs), parts, foma_settings("crimes").batch_size)
 
 
 def _sweep_series(plan: Plan, windows: int) -> Numbers:
     split, nets = train_exchange_rate(Plan(1, plan.share))
     parts = {name: _some(part, windows) for name, part in _parts(split).items()}
     ways: dict[str, list[nn.Module]] = {name: list(own) for name, own in nets.items()}
-    return sweep(ways, [parts], foma_settings("exchange-rate")["batch_size"])
+    return sweep(ways, [parts], foma_settings("exchange-rate").batch_size)
 
 
 def _parts(split: Split) -> dict[str, Part]:

@@ -10,7 +10,6 @@ Theorem 1 of the paper (Stewart, 1979): with :math:`P` the projection onto the c
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -19,8 +18,9 @@ from regaug import _random
 from regaug._checks import check_integer
 from regaug.augment.joint import joint_dimension, joint_rows
 from regaug.data import load
+from regaug.formatting import count
 from regaug.functional.spectral import scale_singular_values
-from regaug.reproduction.figures.base import SEEDS, Figure, Numbers, compact, count
+from regaug.reproduction.figures.base import SEEDS, Figure, Numbers, compact
 from regaug.reproduction.figures.drawing import COLORS, INK, make_canvas, save, style
 from regaug.reproduction.figures.trainings import foma_settings
 from regaug.samplers import NearestBatchSampler
@@ -28,7 +28,7 @@ from regaug.training.results import versions
 
 SIGMA, DRAWS = 0.1, 100
 FACTORS = {"foma": 0.5, "grown": 1.5}
-LOOK: dict[str, dict[str, Any]] = {
+LOOK = {
     "noise": {"color": COLORS["noise"], "marker": "^", "label": f"noise of {SIGMA}"},
     "foma": {"color": COLORS["foma"], "marker": "v", "label": "FOMA, λ = 0.5"},
     "grown": {"color": COLORS["cems"], "marker": "s", "label": "FOMA, λ = 1.5"},
@@ -43,9 +43,9 @@ NOTE = (
 )
 
 
-def compute(seeds: int = SEEDS, budget: float | None = None) -> Numbers:
-    """Perturb batches of NO2 in three ways; it takes seconds, whatever the budget."""
-    del budget
+def compute(seeds: int = SEEDS, max_minutes: float | None = None) -> Numbers:
+    """Perturb batches of NO2 in three ways, which takes seconds."""
+    del max_minutes
     seeds = check_integer("seeds", seeds, 1)
     changes = [_perturb(rows, k, number) for number, (rows, k) in enumerate(_batches(seeds))]
     small = [torch.arange(len(c.before)) >= c.k for c in changes]
@@ -150,7 +150,7 @@ def compact_all(values: dict[str, Tensor]) -> dict[str, list[float]]:
 
 def _batches(seeds: int) -> Iterator[tuple[Tensor, int]]:
     """Yield FOMA's batches of one epoch for every split, as joint rows, with their cuts."""
-    data, size = load("no2"), foma_settings("no2")["batch_size"]
+    data, size = load("no2"), foma_settings("no2").batch_size
     for seed in range(seeds):
         part = data.split(seed, protocol="paper").train
         for batch in NearestBatchSampler(part.y, size, seed=seed, drop_last=True):

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
@@ -17,6 +17,9 @@ from regaug.reproduction.figures.drawing import COLORS, draw_band
 from regaug.reproduction.figures.trainings import SAME
 from regaug.samplers import RandomBatchSampler
 from regaug.training.results import RunResult
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 LAMBDAS = tuple(i / 99 for i in range(100))
 LABELS = {"erm": "plain, rate 0.01, batch 32", SAME: "plain, FOMA's rate and batch", "foma": "FOMA"}
@@ -132,11 +135,13 @@ def summary(curve: dict[str, list[float]]) -> dict[str, float]:
     }
 
 
-def draw_part(axis: Any, lambdas: Sequence[float], nets: Numbers, title: str) -> None:
+def draw_part(axis: "Axes", lambdas: Sequence[float], nets: Numbers, title: str) -> None:
     """Draw the errors of all nets on one part."""
     for name, curves in nets.items():
         dash = "--" if name == "foma" else "-"
-        draw_band(axis, lambdas, curves[JOINT], COLORS[name], label=LABELS[name], linestyle=dash)
+        draw_band(
+            axis, lambdas, curves[JOINT], color=COLORS[name], label=LABELS[name], linestyle=dash
+        )
     # Without a band: it would cover that of the same net.
     label = f"{LABELS[SAME]}; inputs scaled without the targets"
     control = nets[SAME][INPUTS]["mean"]

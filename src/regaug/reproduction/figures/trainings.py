@@ -1,9 +1,10 @@
 """The trainings behind the figures: the same net plain and with FOMA, at the paper's settings."""
 
-from typing import Any
+from dataclasses import replace
 
 from regaug.data import load
 from regaug.data.base import Split
+from regaug.methods import BOTH, INPUT
 from regaug.models import LSTNet
 from regaug.reproduction import published
 from regaug.reproduction.figures.base import Plan
@@ -15,25 +16,17 @@ SAME = "erm at FOMA's settings"
 # Exchange-Rate an epoch is long, and the figure needs a trained net, not the best one.
 CRIMES_EPOCHS, SERIES_EPOCHS = 80, 2
 # Plain training on NO2 with the settings of C-Mixup's scripts, which the paper took over.
-NO2_ERM: dict[str, Any] = {
-    "epochs": 100,
-    "batch_size": 32,
-    "learning_rate": 1e-2,
-    "optimizer": "adam",
-}
+NO2_ERM = Settings(epochs=100, batch_size=32, learning_rate=1e-2, optimizer="adam")
+# By name: the method, and its settings but for the seed.
+Ways = dict[str, tuple[str, Settings]]
 
 
-def foma_settings(data: str) -> dict[str, Any]:
+def foma_settings(data: str) -> Settings:
     """Return the settings of table 8; FOMA acts on the inputs where the table says both."""
     settings = published.settings(data, "foma")
-    if settings["method"]["place"] == "both":
-        settings["method"]["place"] = "input"
-    return settings
-
-
-def plain(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings without those of the method."""
-    return {name: value for name, value in settings.items() if name != "method"}
+    if settings.method_settings["place"] != BOTH:
+        return settings
+    return replace(settings, method_settings={**settings.method_settings, "place": INPUT})
 
 
 def train_no2(plan: Plan) -> tuple[list[Split], dict[str, list[RunResult]]]:
@@ -41,7 +34,7 @@ def train_no2(plan: Plan) -> tuple[list[Split], dict[str, list[RunResult]]]:
 
     The authors' rows of each part are not known; every seed has a split of its own.
     """
-    ways = {"erm": ("erm", NO2_ERM)} | _two_ways("no2", NO2_ERM["epochs"])
+    ways: Ways = {"erm": ("erm", NO2_ERM)} | _two_ways("no2", NO2_ERM.epochs)
     return _train_table("no2", ways, plan)
 
 
@@ -55,26 +48,26 @@ def train_exchange_rate(plan: Plan) -> tuple[Split, dict[str, list[LSTNet]]]:
     split = load("exchange-rate").split(protocol="paper")
     nets: dict[str, list[LSTNet]] = {}
     for name, (method, settings) in _two_ways("exchange-rate", SERIES_EPOCHS).items():
-        settings = settings | {"epochs": plan.part_of(settings["epochs"])}
+        settings = replace(settings, epochs=plan.part_of(settings.epochs))
         nets[name] = [LSTNet(split.train.y.shape[1], seed=seed) for seed in range(plan.seeds)]
         for seed, net in enumerate(nets[name]):
-            fit(net, split, method, Settings(**settings, seed=seed), device="cpu", record=())
+            fit(net, split, method, replace(settings, seed=seed), device="cpu", record=())
     return split, nets
 
 
-def _two_ways(data: str, epochs: int) -> dict[str, tuple[str, dict[str, Any]]]:
-    settings = foma_settings(data) | {"epochs": epochs}
-    return {SAME: ("erm", plain(settings)), "foma": ("foma", settings)}
+def _two_ways(data: str, epochs: int) -> Ways:
+    settings = replace(foma_settings(data), epochs=epochs)
+    return {SAME: ("erm", replace(settings, method_settings={})), "foma": ("foma", settings)}
 
 
 def _train_table(
-    data: str, ways: dict[str, tuple[str, dict[str, Any]]], plan: Plan
+    data: str, ways: Ways, plan: Plan
 ) -> tuple[list[Split], dict[str, list[RunResult]]]:
     seeds = range(plan.seeds)
     whole = load(data)
     splits = [whole.split(seed, protocol="paper") for seed in seeds]
     runs = {}
     for name, (method, settings) in ways.items():
-        settings = settings | {"epochs": plan.part_of(settings["epochs"])}
-        runs[name] = fit_many(splits, method, [Settings(**settings, seed=seed) for seed in seeds])
+        settings = replace(settings, epochs=plan.part_of(settings.epochs))
+        runs[name] = fit_many(splits, method, [replace(settings, seed=seed) for seed in seeds])
     return splits, runs

@@ -74,7 +74,7 @@ class StepAugmentation:
 
     def loss_weights(self) -> list[float] | None:
         """Return what each run's loss is multiplied by; None if by nothing."""
-        weights = [getattr(part.params, "weight", 1.0) for part in self._parts]
+        weights = [part.weight for part in self._parts]
         return None if all(weight == 1.0 for weight in weights) else weights
 
     def _originals(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:

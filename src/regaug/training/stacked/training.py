@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from torch import Tensor
 
-from regaug import _random, methods
+from regaug import methods
 from regaug.augment import Augmentation
 from regaug.augment.layer import INPUT
 from regaug.data.base import Split
@@ -70,9 +70,8 @@ class Training:
                 "`data` must have its inputs in memory, as tables do, got a split that reads them "
                 "when they are asked for. Train such a model with fit."
             )
-        method = methods.get(name)
-        own = method.settings(**settings.method)
-        if own["place"] == methods.BOTH:
+        ready = methods.get(name).prepare(settings.method_settings, seed=settings.seed)
+        if ready.inputs_too:
             raise PlaceError(
                 "`place` must be 'input', 'layer' or 'layers' for stacked runs, got 'both'. Train "
                 "it with fit."
@@ -81,18 +80,14 @@ class Training:
         if initial is not None:
             net.double()  # or weights in float64 would lose digits
             load_weights(net, initial, source=f"`initial` for run {number}")
-        augmentation_seed = _random.derive(_random.Stream.AUGMENTATION, settings.seed)
-        augmentation = method.make_augmentation(own, seed=augmentation_seed)
-        if augmentation.learns:
-            augmentation.fit(x, y)
-        places = _find_places(method.find_place(net, own), net, augmentation)
-        size = min(settings.batch_size, len(y))
-        sampler = method.make_sampler(y, size, own, seed=settings.seed, drop_last=True)
-        settings = replace(settings, method=own)
+        augmentation = ready.fit(x, y).augmentation
+        places = _find_places(ready.place(net), net, augmentation)
+        sampler = ready.sampler(y, min(settings.batch_size, len(y)), drop_last=True)
+        settings = replace(settings, method_settings=ready.settings)
         return cls(number, split, name, settings, net, augmentation, places, sampler)
 
     @property
-    def form(self) -> tuple[Any, ...]:
+    def form(self) -> tuple[object, ...]:
         """What runs of one stack must share."""
         return (
             self.net.inputs,
@@ -111,7 +106,7 @@ class Training:
         return len(self.split.validation) > 0
 
     @property
-    def rates(self) -> tuple[Any, ...]:
+    def rates(self) -> tuple[object, ...]:
         """What decides the step of the optimizer: runs that share it are updated in one call."""
         own = self.settings
         rates = own.learning_rate, own.weight_decay, own.clip
@@ -144,7 +139,7 @@ def _find_places(
                 f"`place` must be {INPUT!r} or a hidden block ({', '.join(net.places)}) in stacked "
                 f"runs, got {layer!r}. Train with fit instead."
             )
-    if len(places) > 1 and (augmentation.append or getattr(augmentation, "paired", False)):
+    if len(places) > 1 and augmentation.changes_rows:
         raise ArgumentError(
             f"`place` must be a single layer for an augmentation that changes the number of rows "
             f"(append, paired) in stacked runs, got {places}. Train with fit instead."

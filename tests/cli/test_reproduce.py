@@ -9,13 +9,13 @@ from regaug.cli.main import app
 from regaug.runs.store import Store
 
 
-def run(*arguments):
+def reproduce(*arguments):
     return CliRunner().invoke(app, ["reproduce", *map(str, arguments)])
 
 
 def test_a_cell_is_measured_kept_and_not_done_twice(made_up, tmp_path):
-    options = ("--datasets", "airfoil", "--methods", "mixup", "--seeds", 1, "--budget", 0.1)
-    first = run("table3", *options, "-j", 1, "--out", tmp_path, "--json")
+    options = ("--datasets", "airfoil", "--methods", "mixup", "--seeds", 1, "--max-minutes", 0.04)
+    first = reproduce("table3", *options, "-j", 1, "--out", tmp_path, "--json")
     assert first.exit_code == 0, first.output
     found = json.loads(first.stdout)[0]
     assert found["data"] == "airfoil"
@@ -25,7 +25,7 @@ def test_a_cell_is_measured_kept_and_not_done_twice(made_up, tmp_path):
     assert lines["erm"]["epochs"] < lines["erm"]["of_epochs"] == 100
     store = Store.open(tmp_path / "reproduction")
     before = store.done()
-    again = run("in-distribution", *options, "-j", 1, "--out", tmp_path)
+    again = reproduce("in-distribution", *options, "-j", 1, "--out", tmp_path)
     assert again.exit_code == 0, again.output
     assert before <= store.done()
     assert "of them done" in again.stderr
@@ -36,14 +36,14 @@ def test_a_cell_is_measured_kept_and_not_done_twice(made_up, tmp_path):
 
 def test_without_data_it_says_how_to_get_it(tmp_path, monkeypatch):
     monkeypatch.setenv("REGAUG_DATA", str(tmp_path))
-    done = run("in-distribution", "--datasets", "airfoil", "--out", tmp_path)
+    done = reproduce("in-distribution", "--datasets", "airfoil", "--out", tmp_path)
     assert done.exit_code == 1
     assert "airfoil is not on this disk. To get it: regaug data fetch airfoil" in done.stderr
     assert not (tmp_path / "reproduction").exists()
 
 
 def test_the_published_settings_are_shown():
-    done = run("table9")
+    done = reproduce("table9")
     assert done.exit_code == 0
     assert "0.975" in done.stdout
 
@@ -57,6 +57,6 @@ def test_the_published_settings_are_shown():
     ],
 )
 def test_unknown_names_are_wrong_usage(arguments, message, made_up, tmp_path):
-    done = run(*arguments, "--out", tmp_path)
+    done = reproduce(*arguments, "--out", tmp_path)
     assert done.exit_code == 2
     assert message in done.stderr

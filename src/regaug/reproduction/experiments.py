@@ -1,0 +1,206 @@
+"""Run a table of the paper: find the data, plan, train what is missing, read off the result."""
+
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from regaug._files import JSON, write_json
+from regaug._registry import lookup
+from regaug.data.base import Rules
+from regaug.problems import Problem
+from regaug.reproduction.measured import Measured, measure
+from regaug.reproduction.problems import PaperData, find_all
+from regaug.reproduction.tables import (
+    EXPERIMENTS,
+    PROTOCOLS,
+    SPLITS,
+    Row,
+    Size,
+    find_data,
+    fit_to_time,
+    list_runs,
+    make_rows,
+)
+from regaug.reproduction.timing import DATASETS, TIME, Times, measure_times, plan_rounds
+from regaug.runs.record import RunRecord
+from regaug.runs.run import Run
+from regaug.runs.store import Store
+from regaug.runs.tasks import Workforce, do_runs, estimate_seconds
+from regaug.runs.worker import Worker
+
+STUDY: Mapping[str, JSON] = {"what": "the reproduction of the FOMA paper"}
+TABLES = "tables"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which part of an experiment is wanted.
+
+    Attributes:
+        datasets: Data sets of the paper; all of the experiment if empty.
+        methods: Methods; all if empty.
+        seeds: Repetitions in the paper's protocol.
+        protocols: Which of ``"paper"`` and ``"tuned"``.
+    """
+
+    datasets: Sequence[str] = ()
+    methods: Sequence[str] = ()
+    seeds: int = 3
+    protocols: tuple[Rules, ...] = PROTOCOLS
+
+
+@dataclass(frozen=True, eq=False)
+class Progress:
+    """How far an experiment has come; told when it begins, and whenever something is finished.
+
+    Attributes:
+        planned: Runs of the experiment.
+        left: Those that were not finished when it began.
+        seconds: About how long these take.
+        records: What has just been finished; nothing at the beginning.
+        notes: What a reader should know, told at the beginning.
+    """
+
+    planned: int
+    left: int
+    seconds: float
+    records: Sequence[RunRecord] = ()
+    notes: Sequence[str] = ()
+
+
+Observer = Callable[[Progress], None]
+
+
+def run_experiment(
+    name: str,
+    folder: Path,
+    wanted: Wanted | None = None,
+    *,
+    workforce: Workforce | None = None,
+    progress: Observer | None = None,
+) -> list[Measured]:
+    """Train what an experiment needs and a store does not have, and return what it shows.
+
+    Args:
+        name: One of ``EXPERIMENTS``.
+        folder: The store; the tables are written there too, as JSON.
+        wanted: Which part of it; all if None.
+        workforce: Who does it, and for how long: epochs and settings are cut to about that time,
+            and nothing starts after it.
+        progress: Told how far it has come, and which data sets are left out, and why.
+
+    Raises:
+        DataNotFoundError: None of the data sets is here; says how to get them.
+    """
+    wanted, workforce = wanted or Wanted(), workforce or Workforce()
+    experiment, minutes, jobs = EXPERIMENTS[name], workforce.max_minutes, workforce.jobs
+    found, missing = find_data(experiment, wanted.datasets)
+    splits = max(SPLITS, wanted.seeds)
+    problems = [data.problem(protocol, splits) for data in found for protocol in PROTOCOLS]
+
+    def make(size: Size) -> list[Row]:
+        return [
+            row
+            for data in found
+            for row in make_rows(experiment, data, methods=wanted.methods, size=size)
+        ]
+
+    whole = Size(seeds=wanted.seeds, protocols=wanted.protocols)
+    by_name = {problem.name: problem for problem in problems}
+    rows, size = fit_to_time(make, by_name, size=whole, max_minutes=minutes, jobs=jobs)
+    store, runs = Store(folder, STUDY), list_runs(rows)
+    tell = _Teller(progress, missing)
+    tell.begin(runs, by_name, store, jobs)
+    _do(Worker(problems), [runs], store, workforce, tell)
+    records, measured = store.records(), []
+    for data in found:
+        own = [row for row in rows if row.data == data.name]
+        command = _command(name, data, wanted, workforce)
+        table = measure(experiment, data, own, records, size=size, command=command)
+        write_json(folder / TABLES / f"{name}-{data.name}.json", table.to_dict(), indent=1)
+        measured.append(table)
+    return measured
+
+
+def run_timing(
+    folder: Path,
+    datasets: Sequence[str] = (),
+    *,
+    max_minutes: float | None = None,
+    progress: Observer | None = None,
+) -> list[Times]:
+    """Time an epoch of every variant of FOMA on the data sets of the paper's table 2.
+
+    One process, one thread.
+
+    Args:
+        folder: The store; the tables are written there too, as JSON.
+        datasets: Which of them; all if empty.
+        max_minutes: Time nothing more after so many, the first round of every data set excepted.
+        progress: Told how far it has come, and which data sets are left out, and why.
+
+    Raises:
+        DataNotFoundError: None of the data sets is here; says how to get them.
+    """
+    for name in datasets:
+        lookup("data set of the paper's table 2", name, dict.fromkeys(DATASETS))
+    found, missing = find_all(datasets or DATASETS)
+    store, tell = Store(folder, STUDY), _Teller(progress, missing)
+    rounds = {data: plan_rounds(data) for data in found}
+    problems = {data.problem_name(TIME): data.problem(TIME) for data in found}
+    tell.begin([run for own in rounds.values() for runs in own for run in runs], problems, store)
+    measured = []
+    for data, (first, *others) in rounds.items():
+        worker = Worker([problems[data.problem_name(TIME)]])
+        # The first round takes the time it needs; who presses Ctrl-C does not want the others.
+        if _do(worker, [first], store, Workforce(), tell):
+            _do(worker, others, store, Workforce(max_minutes=max_minutes), tell)
+        times = measure_times(data, store.records().values())
+        if times is not None:
+            write_json(folder / TABLES / f"{TIME}-{data.name}.json", times.to_dict(), indent=1)
+            measured.append(times)
+    return measured
+
+
+class _Teller:
+    """Tells an observer how far an experiment has come, if there is one."""
+
+    def __init__(self, observer: Observer | None, missing: Sequence[str]) -> None:
+        self.observer = observer
+        self.state = Progress(0, 0, 0.0, notes=[f"Left out: {message}" for message in missing])
+
+    def begin(
+        self, runs: Sequence[Run], problems: Mapping[str, Problem], store: Store, jobs: int = 1
+    ) -> None:
+        done = store.done()
+        left = [run for run in runs if run.key not in done]
+        seconds = estimate_seconds(left, problems) / jobs
+        self.state = replace(self.state, planned=len(runs), left=len(left), seconds=seconds)
+        self._tell()
+
+    def finished(self, records: Sequence[RunRecord]) -> None:
+        self.state = replace(self.state, records=records, notes=())
+        self._tell()
+
+    def _tell(self) -> None:
+        if self.observer is not None:
+            self.observer(self.state)
+
+
+def _do(
+    worker: Worker, rounds: Sequence[Sequence[Run]], store: Store, by: Workforce, tell: _Teller
+) -> bool:
+    total = len(store.done() | {run.key for runs in rounds for run in runs})
+    return do_runs(worker, rounds, store, total=total, workforce=by, report=tell.finished)
+
+
+def _command(name: str, data: PaperData, wanted: Wanted, workforce: Workforce) -> str:
+    words = ["regaug", "reproduce", name, "--datasets", data.name]
+    words += ["--methods", ",".join(wanted.methods)] if wanted.methods else []
+    words += ["--seeds", str(wanted.seeds)]
+    words += ["--protocol", wanted.protocols[0]] if len(wanted.protocols) == 1 else []
+    minutes = workforce.max_minutes
+    # The time of several processes is shared: their number is a part of what is run.
+    words += [] if minutes is None else ["--max-minutes", f"{minutes:g}", "-j", f"{workforce.jobs}"]
+    return shlex.join(words)

@@ -1,0 +1,49 @@
+"""An experiment from the data to its table: what is done, kept, told, and not done twice."""
+
+import pytest
+
+from regaug.exceptions import DataNotFoundError, UnknownNameError
+from regaug.reproduction.experiments import Wanted, run_experiment
+from regaug.reproduction.page import read_table
+from regaug.runs.store import Store
+from regaug.runs.tasks import Workforce
+
+
+def run(folder, told=None, **changes):
+    wanted = Wanted(**{"datasets": ["airfoil"], "methods": ["foma"], "seeds": 1} | changes)
+    workforce = Workforce(max_minutes=0.05)
+    progress = None if told is None else told.append
+    return run_experiment("batches", folder, wanted, workforce=workforce, progress=progress)
+
+
+def test_a_table_is_measured_kept_and_not_done_twice(made_up, tmp_path):
+    told = []
+    (found,) = run(tmp_path / "store", told)
+    assert [line.label for line in found.paper] == ["foma, random batches", "foma, nearest batches"]
+    assert found.command == (
+        "regaug reproduce batches --datasets airfoil --methods foma --seeds 1 --max-minutes 0.05 "
+        "-j 1"
+    )
+    assert read_table(tmp_path / "store" / "tables" / "batches-airfoil.json") == found
+    assert (told[0].planned, told[0].left, len(told[0].records)) == (2, 2, 0)
+    assert sum(len(progress.records) for progress in told) == 2
+    records = Store.open(tmp_path / "store").records()
+    assert set(found.keys) == set(records)
+    told.clear()
+    assert run(tmp_path / "store", told) == [found]
+    assert [(progress.planned, progress.left) for progress in told] == [(2, 0)]
+
+
+def test_data_that_is_not_here_is_named(made_up, tmp_path):
+    told = []
+    run(tmp_path, told, datasets=["airfoil", "no2"])
+    assert [note[:38] for note in told[0].notes] == ["Left out: no2 is not on this disk. To "]
+    with pytest.raises(DataNotFoundError, match="no2 is not on this disk. To get it"):
+        run(tmp_path / "new", datasets=["no2"])
+    assert not (tmp_path / "new").exists()
+
+
+def test_an_unknown_method_is_refused_before_anything_is_made(made_up, tmp_path):
+    with pytest.raises(UnknownNameError, match="Unknown method 'fooma'"):
+        run(tmp_path / "store", methods=["fooma"])
+    assert not (tmp_path / "store").exists()
