@@ -83,6 +83,7 @@ def test_nothing_is_started_after_the_end():
     assert run("abc", is_over=lambda: True) == []
 
 
+@pytest.mark.serial
 def test_processes_do_what_one_does_and_stop_when_asked():
     worker, tasks = make_work()
     expected = {own.run.key: own for task in tasks for own in worker.do(task)}
@@ -105,6 +106,7 @@ def test_processes_do_what_one_does_and_stop_when_asked():
         assert own.sample == expected[key].sample
 
 
+@pytest.mark.serial
 @pytest.mark.slow
 def test_an_error_in_a_process_arrives_here():
     _, tasks = make_work()
@@ -114,6 +116,7 @@ def test_an_error_in_a_process_arrives_here():
         list(work)
 
 
+@pytest.mark.serial
 @pytest.mark.slow
 def test_a_process_that_is_killed_is_an_error_that_says_what_to_do(monkeypatch):
     monkeypatch.setattr(executors, "_do", signal.raise_signal)
@@ -171,6 +174,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.serial
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL.")
 def test_a_process_ends_with_the_one_that_has_started_it(tmp_path):
     script, beats = tmp_path / "script.py", tmp_path / "beats"
