@@ -368,7 +368,7 @@ def test_no_settings_give_no_results():
 
 
 def one(**method):
-    return [Settings(epochs=1, method=method)]
+    return [Settings(epochs=1, method_settings=method)]
 
 
 @pytest.mark.parametrize(
