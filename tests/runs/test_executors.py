@@ -19,6 +19,8 @@ from regaug.runs.tasks import make_tasks
 from regaug.runs.worker import Worker
 from regaug.training import Settings
 
+pytestmark = pytest.mark.serial
+
 
 class Echo:
     """Does a task by giving it back."""

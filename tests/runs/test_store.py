@@ -303,6 +303,7 @@ while True:
 """
 
 
+@pytest.mark.serial
 def test_twenty_kills_at_random_moments_lose_no_announced_run(tmp_path):
     moments, announced = random.Random(0), []
     for turn in range(20):
@@ -494,7 +495,7 @@ def changed(document):
         b"[]\n",
         b"{}\n",
         b'{"format":2,"configuration":3,"key":""}\n',
-        changed,
+        pytest.param(changed, id="changed"),
     ],
     ids=str,
 )
