@@ -19,8 +19,6 @@ from regaug.runs.tasks import make_tasks
 from regaug.runs.worker import Worker
 from regaug.training import Settings
 
-pytestmark = pytest.mark.serial
-
 
 class Echo:
     """Does a task by giving it back."""
@@ -85,6 +83,7 @@ def test_nothing_is_started_after_the_end():
     assert run("abc", is_over=lambda: True) == []
 
 
+@pytest.mark.serial
 def test_processes_do_what_one_does_and_stop_when_asked():
     worker, tasks = make_work()
     expected = {own.run.key: own for task in tasks for own in worker.do(task)}
@@ -107,6 +106,7 @@ def test_processes_do_what_one_does_and_stop_when_asked():
         assert own.sample == expected[key].sample
 
 
+@pytest.mark.serial
 @pytest.mark.slow
 def test_an_error_in_a_process_arrives_here():
     _, tasks = make_work()
@@ -116,6 +116,7 @@ def test_an_error_in_a_process_arrives_here():
         list(work)
 
 
+@pytest.mark.serial
 @pytest.mark.slow
 def test_a_process_that_is_killed_is_an_error_that_says_what_to_do(monkeypatch):
     monkeypatch.setattr(executors, "_do", signal.raise_signal)
@@ -173,6 +174,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.serial
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL.")
 def test_a_process_ends_with_the_one_that_has_started_it(tmp_path):
     script, beats = tmp_path / "script.py", tmp_path / "beats"

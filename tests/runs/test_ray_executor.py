@@ -23,7 +23,6 @@ from regaug.studies import plan as plans
 from regaug.studies.compare import compare
 
 pytestmark = pytest.mark.serial
-
 WANTED = 'pip install "regaug[ray]"'
 
 

@@ -216,6 +216,7 @@ for i in range(200):
 """
 
 
+@pytest.mark.serial
 @pytest.mark.parametrize("is_sent", [False, True], ids=["own store", "sent store"])
 def test_two_processes_write_at_once_and_nothing_is_lost(tmp_path, is_sent):
     sent = Store(tmp_path, {"seed": 0}) if is_sent else None
@@ -256,6 +257,7 @@ for trial in range(60):
 """
 
 
+@pytest.mark.serial
 @pytest.mark.parametrize("has_links", [True, False], ids=["links", "no links"])
 def test_of_two_creators_exactly_one_wins(tmp_path, has_links):
     barrier, pipes = SERVER.Barrier(2), [SERVER.Pipe() for _ in range(2)]
@@ -495,7 +497,7 @@ def changed(document):
         b"[]\n",
         b"{}\n",
         b'{"format":2,"configuration":3,"key":""}\n',
-        pytest.param(changed, id="changed"),
+        changed,
     ],
     ids=str,
 )
