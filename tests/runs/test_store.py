@@ -499,7 +499,7 @@ def changed(document):
         b'{"format":2,"configuration":3,"key":""}\n',
         changed,
     ],
-    ids=str,
+    ids=lambda content: getattr(content, "__name__", str(content)),
 )
 def test_a_damaged_study_file_is_refused(tmp_path, monkeypatch, content):
     monkeypatch.setattr(module, "PATIENCE", 0.05)
