@@ -18,7 +18,7 @@ from regaug.data.datasets.povertymap import load_povertymap
 from regaug.data.datasets.video import load_echo
 from regaug.data.lazy import Lazy
 from regaug.models import DeepDTA, LSTNet, R2Plus1D18, ResNet18
-from regaug.training import Settings, fit
+from regaug.training import Machine, Settings, fit
 
 # What is changed of a method's settings: FOMA acts at the layer that each network names first.
 METHODS = {"erm": {}, "foma-rho": {"place": "layer"}}
@@ -40,7 +40,13 @@ def first_rows(split, train, rest):
 def train(net, split, method, **settings):
     """Train, and check what must hold for any training."""
     before = {name: weight.clone() for name, weight in net.state_dict().items()}
-    result = fit(net, split, method, Settings(**settings, method=METHODS[method]), device="cpu")
+    result = fit(
+        net,
+        split,
+        method,
+        Settings(**settings, method_settings=METHODS[method]),
+        machine=Machine(device="cpu"),
+    )
     assert (result.ending, len(result.history)) == ("finished", settings["epochs"])
     for epoch in result.history:
         assert all(map(math.isfinite, (epoch.loss, epoch.train, epoch.validation, epoch.test)))
@@ -219,13 +225,13 @@ def numbers(n):
 def test_inputs_are_never_all_in_memory():
     # The history shows the error on 2,000 of the training rows: not at once either.
     split, net = numbers((2500, 10))
-    fit(net, split, "erm", Settings(epochs=1, batch_size=100), device="cpu")
+    fit(net, split, "erm", Settings(epochs=1, batch_size=100), machine=Machine(device="cpu"))
     assert 100 <= split.train.x.most <= 256
 
 
 def test_training_inputs_are_told_every_epoch():
     split, net = numbers((8, 2))
-    fit(net, split, "erm", Settings(epochs=3, batch_size=4), device="cpu")
+    fit(net, split, "erm", Settings(epochs=3, batch_size=4), machine=Machine(device="cpu"))
     assert split.train.x.epochs == [0, 1, 2]
     assert split.validation.x.epochs == []
 
@@ -235,7 +241,9 @@ def test_workers_read_what_the_process_itself_would_read_in_every_epoch():
     for workers in (0, 1):
         split, net = numbers((8, 2))
         settings = Settings(epochs=3, batch_size=4)
-        results.append(fit(net, split, "erm", settings, device="cpu", workers=workers))
+        results.append(
+            fit(net, split, "erm", settings, machine=Machine(device="cpu", workers=workers))
+        )
     alone, helped = results
     assert alone.history == helped.history
     assert all(torch.equal(alone.weights[name], helped.weights[name]) for name in alone.weights)

@@ -13,7 +13,7 @@ from regaug.data import standardize
 from regaug.data.datasets.synthetic import make_manifold
 from regaug.models import MLP
 from regaug.samplers import BatchSampler, RandomBatchSampler
-from regaug.training import Settings, fit, loop
+from regaug.training import Machine, Settings, fit, loop
 
 
 class StoppedError(Exception):
@@ -103,7 +103,9 @@ def main(folder):
     given = record_batches()
     for name, (make_model, method, settings, precision) in CASES.items():
         given.clear()
-        result = fit(make_model(), make_split(), method, settings, precision=precision)
+        result = fit(
+            make_model(), make_split(), method, settings, machine=Machine(precision=precision)
+        )
         own = folder / f"{name} {dist.get_rank()}"
         write_state(own, outcome(result, batches=list(given), size=dist.get_world_size()))
         again = fit_interrupted(folder / f"{name} states", make_model, method, settings, precision)

@@ -16,7 +16,7 @@ import torch.nn.functional as F  # noqa: N812
 from regaug import _random, methods
 from regaug._files import read_state
 from regaug.samplers import SAMPLERS
-from regaug.training import fit
+from regaug.training import Machine, fit
 
 SCRIPT = Path(__file__).with_name("ddp_script.py")
 RANKS = (0, 1)
@@ -191,7 +191,7 @@ def test_the_result_is_close_to_one_process_with_the_global_batch(folder, script
         split,
         method,
         replace(settings, batch_size=2 * settings.batch_size),
-        precision=precision,
+        machine=Machine(precision=precision),
     )
     first, _ = read(folder, "erm")
     spread = float(split.y_scaler.std[0])

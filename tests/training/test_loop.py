@@ -18,7 +18,7 @@ from regaug.data.datasets.series import SeriesData
 from regaug.data.lazy import Lazy
 from regaug.exceptions import ArgumentError, ArgumentTypeError, PlaceError, UnknownNameError
 from regaug.models import MLP, LSTNet
-from regaug.training import Settings, fit
+from regaug.training import Machine, Settings, fit
 from regaug.training.scores import MOST_TRAINING_ROWS
 
 
@@ -129,7 +129,7 @@ def slow_fit(model, split, name, settings, run=on_input, augmented=1.0):
 
 
 def check_against_slow(make_model, split, name, settings, **slow):
-    result = fit(make_model(), split, name, settings, precision="64")
+    result = fit(make_model(), split, name, settings, machine=Machine(precision="64"))
     lines = slow_fit(make_model(), split, name, settings, **slow)
     losses = [loss for _, loss in lines]
     # Fabric hands the loss out in float32; its gradient is in float64.
@@ -168,9 +168,11 @@ def test_fit_is_a_plain_training(name, options, slow):
 def test_clipping_is_by_the_norm_of_the_whole_gradient():
     # The library's way adds 1e-6 to the norm, hence the large clip and the rough comparison.
     split, settings = standardize(make_split()), Settings(epochs=3, learning_rate=0.02, clip=0.5)
-    result = fit(make_net(), split, "erm", settings, precision="64")
+    result = fit(make_net(), split, "erm", settings, machine=Machine(precision="64"))
     expected = slow_fit(make_net(), split, "erm", settings)[result.best_epoch - 1][0]
-    plain = fit(make_net(), split, "erm", replace(settings, clip=None), precision="64")
+    plain = fit(
+        make_net(), split, "erm", replace(settings, clip=None), machine=Machine(precision="64")
+    )
     for layer, value in result.weights.items():
         torch.testing.assert_close(value, expected[layer], rtol=0, atol=1e-5)
     assert not torch.allclose(
@@ -216,7 +218,7 @@ def test_errors_are_those_of_the_weights_in_the_targets_own_units(metric, scaled
     raw = make_split()
     split = standardize(raw) if scaled else raw
     settings = Settings(epochs=8, batch_size=16, learning_rate=0.05, metric=metric)
-    result = fit(make_net(), split, "erm", settings, precision="64")
+    result = fit(make_net(), split, "erm", settings, machine=Machine(precision="64"))
     errors = {"train": [], "validation": [], "test": []}
     model = make_net().double()
     for weights, _ in slow_fit(make_net(), split, "erm", settings):
@@ -429,7 +431,7 @@ def test_training_inputs_are_told_the_epoch_in_workers_too():
     losses = []
     for kind, workers in ((Shifting, 0), (Shifting, 2), (Stored, 0)):
         changed = replace(split, train=replace(split.train, x=kind(split.train.x)))
-        result = fit(make_net(), changed, "erm", settings, workers=workers)
+        result = fit(make_net(), changed, "erm", settings, machine=Machine(workers=workers))
         losses.append([line.loss for line in result.history])
     assert losses[0] == losses[1]
     assert losses[0][0] == losses[2][0]
@@ -439,7 +441,7 @@ def test_training_inputs_are_told_the_epoch_in_workers_too():
 def test_workers_make_no_difference_not_even_to_dropout():
     settings = Settings(epochs=3, batch_size=16)
     none, two = (
-        fit(make_lstnet(), make_series(), "foma-rho", settings, workers=workers)
+        fit(make_lstnet(), make_series(), "foma-rho", settings, machine=Machine(workers=workers))
         for workers in (0, 2)
     )
     assert same(none.weights, two.weights)
@@ -449,7 +451,13 @@ def test_workers_make_no_difference_not_even_to_dropout():
 def test_bfloat16_trains_weights_that_stay_in_float32():
     settings = Settings(epochs=20, batch_size=16, learning_rate=0.03)
     half, single = (
-        fit(make_net(), standardize(make_split()), "foma-rho", settings, precision=precision)
+        fit(
+            make_net(),
+            standardize(make_split()),
+            "foma-rho",
+            settings,
+            machine=Machine(precision=precision),
+        )
         for precision in ("bf16", "32")
     )
     assert half.history[-1].train < 0.8 * half.history[0].train
@@ -461,8 +469,12 @@ def test_bfloat16_trains_weights_that_stay_in_float32():
 def test_half_precision_on_a_cpu_warns_and_takes_bfloat16():
     split, settings = standardize(make_split()), Settings(epochs=2)
     with pytest.warns(UserWarning, match="not supported on CPU.*bf16"):
-        result = fit(make_net(), split, "erm", settings, device="cpu", precision="16")
-    expected = fit(make_net(), split, "erm", settings, device="cpu", precision="bf16")
+        result = fit(
+            make_net(), split, "erm", settings, machine=Machine(device="cpu", precision="16")
+        )
+    expected = fit(
+        make_net(), split, "erm", settings, machine=Machine(device="cpu", precision="bf16")
+    )
     assert same(result.weights, expected.weights)
 
 
@@ -517,4 +529,4 @@ def test_what_cannot_be_trained_is_refused_with_the_way_out():
     with pytest.raises(ArgumentError, match="`record` must be one of 'train'.*, got 'tset'"):
         fit(make_net(), split, record=("tset",))
     with pytest.raises(ArgumentError, match="`precision` must be one of '32'.*, got '8'"):
-        fit(make_net(), split, precision="8")
+        fit(make_net(), split, machine=Machine(precision="8"))

@@ -25,7 +25,7 @@ from regaug.data.datasets.series import SeriesData
 from regaug.data.datasets.synthetic import make_manifold
 from regaug.exceptions import CheckpointError
 from regaug.models import MLP, LSTNet
-from regaug.training import Settings, fit
+from regaug.training import Machine, Settings, fit
 from regaug.training.checkpoint import Checkpoints
 
 KEYS = (
@@ -164,7 +164,7 @@ def test_a_finished_training_is_not_trained_again(tmp_path):
 
 def test_workers_and_the_bar_may_change_on_the_way(tmp_path, capsys):
     run_until(2, "dropout", tmp_path)
-    check_same(run("dropout", tmp_path, workers=1, progress=True), run("dropout"))
+    check_same(run("dropout", tmp_path, machine=Machine(workers=1), progress=True), run("dropout"))
     assert "epoch 20/20" in capsys.readouterr().err
 
 

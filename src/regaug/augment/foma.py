@@ -12,7 +12,7 @@ from regaug._checks import check_choice, check_integer, check_range
 from regaug.augment.base import Augmentation
 from regaug.augment.joint import Known, as_rows, joint_dimension
 from regaug.exceptions import ArgumentError, ArgumentTypeError, NotFittedError, TooFewPointsError
-from regaug.functional.foma import Joint, Targets, foma, join
+from regaug.functional.foma import Joint, Targets, join, scale_joint
 from regaug.functional.spectral import Gradient, Scale
 
 Weight = Literal["one", "lam", "lam2"]
@@ -162,7 +162,9 @@ class FOMA(Augmentation[FOMAParams]):
         if params.lam == 1.0:
             return x, y
         rows_x, rows_y = as_rows(x), as_rows(y)
-        new_x, new_y = foma(
+        known = params._known.of(x, y) if params._known else None
+        new_x, new_y = scale_joint(
+            join(rows_x, rows_y, center=self.center) if known is None else known,
             rows_x,
             rows_y,
             lam=params.lam,
@@ -170,8 +172,6 @@ class FOMA(Augmentation[FOMAParams]):
             scale=self.scale,
             targets=self.targets,
             gradient=self.gradient,
-            center=self.center,
-            joint=params._known.of(x, y) if params._known else None,
         )
         return new_x.reshape(x.shape), new_y.reshape(y.shape)
 
@@ -191,7 +191,8 @@ class FOMA(Augmentation[FOMAParams]):
         most = min(joint.rows.shape[-2:])
         for part, cut in zip(parts, cuts, strict=True):
             part.params = part.neutral if cut is None else part._draw_at(min(cut, most))
-        new_x, new_y = foma(
+        new_x, new_y = scale_joint(
+            joint,
             rows_x,
             rows_y,
             lam=torch.tensor([part.params.lam for part in parts], dtype=torch.float64),
@@ -199,8 +200,6 @@ class FOMA(Augmentation[FOMAParams]):
             scale=first.scale,
             targets=first.targets,
             gradient=first.gradient,
-            center=first.center,
-            joint=joint,
         )
         return new_x.reshape(x.shape), new_y.reshape(y.shape)
 

@@ -39,7 +39,7 @@ def join(x: Tensor, y: Tensor, *, center: bool = False) -> Joint:
     """Put inputs ``(..., n, d)`` and targets ``(..., n, m)`` side by side and decompose them.
 
     Whoever needs the singular values to choose the cut makes this first and hands it to
-    :func:`foma`, so that the work is done once.
+    :func:`scale_joint`, so that the work is done once.
     """
     if x.dtype != y.dtype:
         dtype = torch.promote_types(x.dtype, y.dtype)
@@ -67,7 +67,6 @@ def foma(
     targets: Targets = "joint",
     gradient: Gradient = "exact",
     center: bool = False,
-    joint: Joint | None = None,
 ) -> tuple[Tensor, Tensor]:
     r"""Scale one side of the singular values of the batch ``[x, y]``.
 
@@ -84,7 +83,6 @@ def foma(
             original ones (the authors' released script).
         gradient: ``"exact"`` or ``"frozen"``; see :func:`scale_singular_values`.
         center: Decompose about the mean of the batch instead of about the origin.
-        joint: ``join(x, y, center=center)``, when the caller has it already.
 
     Returns:
         New inputs and targets; shapes, dtypes and device are kept.
@@ -96,8 +94,23 @@ def foma(
                 [0.0000, 0.5000]])
     """
     check_rows(x, y)
+    joint = join(x, y, center=center)
+    return scale_joint(joint, x, y, lam=lam, k=k, scale=scale, targets=targets, gradient=gradient)
+
+
+def scale_joint(
+    joint: Joint,
+    x: Tensor,
+    y: Tensor,
+    *,
+    lam: float | Tensor,
+    k: int | Tensor,
+    scale: Scale,
+    targets: Targets,
+    gradient: Gradient,
+) -> tuple[Tensor, Tensor]:
+    """Do what :func:`foma` does to a batch whose :func:`join` is known."""
     check_choice("targets", targets, ("joint", "keep"))
-    joint = join(x, y, center=center) if joint is None else joint
     rows = scale_singular_values(
         joint.rows, lam=lam, k=k, scale=scale, gradient=gradient, spectrum=joint.spectrum
     )

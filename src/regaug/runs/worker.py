@@ -8,7 +8,7 @@ from regaug.exceptions import DivergedError
 from regaug.problems import Problem
 from regaug.runs.record import RunRecord
 from regaug.runs.run import Run
-from regaug.training import RunResult, Settings, fit, fit_many
+from regaug.training import Machine, RunResult, Settings, fit, fit_many
 from regaug.training.baselines import fit_baseline
 from regaug.training.settings import Recorded
 
@@ -66,7 +66,7 @@ class Worker:
                 split,
                 run.method,
                 settings,
-                device="cpu",
+                machine=Machine("cpu"),
                 record=self._recorded,
             )
         except DivergedError:  # no reason to end all the others

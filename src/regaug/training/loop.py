@@ -28,7 +28,7 @@ from regaug.training.checkpoint import (
     load_weights,
     unusable,
 )
-from regaug.training.fabric import Precision, make_fabric
+from regaug.training.fabric import Machine, make_fabric
 from regaug.training.prediction import predict
 from regaug.training.results import Ending, Epoch, RunResult, versions
 from regaug.training.schedule import is_best, rate_factor, why_end
@@ -49,11 +49,9 @@ def fit(
     method: str = "erm",
     settings: Settings | None = None,
     *,
-    device: str = "auto",
-    precision: Precision = "32",
+    machine: Machine | None = None,
     checkpoint: str | Path | None = None,
     record: Sequence[Recorded] = ("train", "validation", "test"),
-    workers: int = 0,
     progress: bool = False,
 ) -> RunResult:
     """Train a model with a method; keep the epoch with the best validation error.
@@ -68,13 +66,10 @@ def fit(
         data: Training, validation and test rows.
         method: One of ``regaug.methods.names()``.
         settings: Epochs, rates, seed, and changes to the method's own settings.
-        device: ``"cpu"``, ``"cuda"``, ``"cuda:1"``, ``"mps"``; ``"auto"`` takes the best there is.
-            Only CPUs were at hand to test it.
-        precision: ``"32"``, ``"bf16"`` or ``"16"`` (mixed precision), or ``"64"``.
+        machine: Device, precision, and processes that read; the best device there is if None.
         checkpoint: A folder. The state is saved there after every epoch, and the same call goes on
             from it, to the same result as without the interruption.
         record: Parts whose error is in the history; ``"validation"`` always is.
-        workers: Processes that read inputs which are not in memory (images, videos).
         progress: Show a progress bar with the current validation error.
 
     Returns:
@@ -99,7 +94,8 @@ def fit(
         )
     for part in record:
         check_choice("record", part, ("train", "validation", "test"))
-    fabric = make_fabric(device, precision)
+    machine = machine or Machine()
+    fabric = make_fabric(machine)
     # Whatever draws from the global generator, restore it afterwards.
     with _random.seeded(0), tiny_as_zero():
         training = _Training(
@@ -108,9 +104,8 @@ def fit(
             method,
             settings or Settings(),
             fabric,
-            precision=precision,
+            machine=machine,
             record=record,
-            workers=workers,
         )
         return training.run(checkpoint, progress)
 
@@ -126,9 +121,8 @@ class _Training:
         settings: Settings,
         fabric: Any,
         *,
-        precision: Precision,
+        machine: Machine,
         record: Sequence[Recorded],
-        workers: int,
     ) -> None:
         ready = methods.get(name).prepare(settings.method_settings, seed=settings.seed)
         self.name, self.settings = name, replace(settings, method_settings=ready.settings)
@@ -137,15 +131,15 @@ class _Training:
         self.augmentation = ready.fit(split.train.x, split.train.y).augmentation
         size = min(settings.batch_size, len(split.train))
         self.sampler = ready.sampler(split.train.y, size, drop_last=True)
-        self.loader = _make_loader(split.train, self.sampler, workers)
+        self.loader = _make_loader(split.train, self.sampler, machine.workers)
         self.loss = AugmentedLoss(
             model, self.augmentation, ready.at(model), inputs_too=ready.inputs_too
         )
         # Scaled gradients cannot be clipped by an optimizer that unscales them itself.
-        fused = fabric.device.type in ("cpu", "cuda") and precision != "16"
+        fused = fabric.device.type in ("cpu", "cuda") and machine.precision != "16"
         self.plain_optimizer = make_optimizer(model, settings, fused=fused)
         self.module, self.optimizer = fabric.setup(self.loss, self.plain_optimizer)
-        self.setting = {"precision": precision, "processes": fabric.world_size}
+        self.setting = {"precision": machine.precision, "processes": fabric.world_size}
         self.history: list[Epoch] = []
         self.best_epoch, self.best_weights = 0, self._weights()
         self.seconds = 0.0

@@ -8,7 +8,7 @@ from regaug.data import standardize
 from regaug.data.base import Part, Split
 from regaug.data.datasets.synthetic import make_manifold
 from regaug.models import MLP
-from regaug.training import Settings, fit, fit_many
+from regaug.training import Machine, Settings, fit, fit_many
 
 SMALL = (32, 32)
 # Runs that differ in all that runs of one stack may differ in.
@@ -66,7 +66,9 @@ def one_by_one(splits, method, settings, hidden=SMALL, precision="64", **options
     for split, own in zip(splits, settings, strict=True):
         columns, targets = split.train.x.shape[1], split.train.y.shape[1]
         net = MLP(columns, targets, hidden=hidden, seed=own.seed)
-        results.append(fit(net, split, method, own, precision=precision, **options))
+        results.append(
+            fit(net, split, method, own, machine=Machine(precision=precision), **options)
+        )
     return results
 
 

@@ -18,7 +18,7 @@ from regaug.exceptions import (
     UnknownNameError,
 )
 from regaug.models import MLP
-from regaug.training import Settings, fit, fit_many
+from regaug.training import Machine, Settings, fit, fit_many
 from regaug.training.stacked import MOST_RUNS, many, stack
 from regaug.training.stacked.training import Training
 
@@ -225,7 +225,7 @@ def test_the_initial_weights_are_used_and_left_as_they_are():
     for weights, same in zip(initial, before, strict=True):
         assert all(torch.equal(weights[name], w) for name, w in same.items())
     for result, net, own in zip(results, nets, settings, strict=True):
-        assert_close(result, fit(net, split, "foma-rho", own, precision="64"))
+        assert_close(result, fit(net, split, "foma-rho", own, machine=Machine(precision="64")))
 
 
 def test_initial_weights_in_float64_keep_their_digits():
@@ -332,7 +332,7 @@ def test_batches_of_pairs_and_plain_batches_are_trained_apart(stacks):
     assert stacks == [[0], [1]]
     for result, one in zip(results, settings, strict=True):
         net = MLP(3, hidden=SMALL)
-        assert_close(result, fit(net, make_split(), "mixup", one, precision="64"))
+        assert_close(result, fit(net, make_split(), "mixup", one, machine=Machine(precision="64")))
 
 
 @pytest.mark.serial
@@ -368,7 +368,7 @@ def test_no_settings_give_no_results():
 
 
 def one(**method):
-    return [Settings(epochs=1, method=method)]
+    return [Settings(epochs=1, method_settings=method)]
 
 
 @pytest.mark.parametrize(

@@ -57,8 +57,8 @@ def generate(
         method: One of ``regaug.methods.names()`` that acts on inputs.
         rows: How many, at least 1.
         seed: The same seed gives the same rows.
-        method_settings: Settings of the method that differ from its defaults. Those that say when to
-            act in training (``p``, ``anneal``, ``append``) have no effect.
+        method_settings: Settings of the method that differ from its defaults. Those that say when
+            to act in training (``p``, ``anneal``, ``append``) have no effect.
         append: Return the table's own rows, those with a target, followed by the new ones.
 
     Returns:

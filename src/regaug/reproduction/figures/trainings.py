@@ -8,7 +8,7 @@ from regaug.methods import BOTH, INPUT
 from regaug.models import LSTNet
 from regaug.reproduction import published
 from regaug.reproduction.figures.base import Plan
-from regaug.training import Settings, fit, fit_many
+from regaug.training import Machine, Settings, fit, fit_many
 from regaug.training.results import RunResult
 
 SAME = "erm at FOMA's settings"
@@ -51,7 +51,7 @@ def train_exchange_rate(plan: Plan) -> tuple[Split, dict[str, list[LSTNet]]]:
         settings = replace(settings, epochs=plan.part_of(settings.epochs))
         nets[name] = [LSTNet(split.train.y.shape[1], seed=seed) for seed in range(plan.seeds)]
         for seed, net in enumerate(nets[name]):
-            fit(net, split, method, replace(settings, seed=seed), device="cpu", record=())
+            fit(net, split, method, replace(settings, seed=seed), machine=Machine("cpu"), record=())
     return split, nets
 
 
