@@ -126,6 +126,13 @@ def test_a_process_that_is_killed_is_an_error_that_says_what_to_do(monkeypatch):
         list(work)
 
 
+def test_what_cannot_be_sent_to_a_process_is_told_with_the_way_out():
+    problem = Problem(make_worker(1).problems["sine"].splits, lambda split: None, name="sine")
+    work = run_in_processes(Worker([problem]), ["a"], jobs=1, is_done=never, is_over=never)
+    with pytest.raises(ArgumentError, match=r"sent to another process, got: .* Define `model` in"):
+        list(work)
+
+
 def test_a_process_that_was_not_started_for_this_says_so(monkeypatch):
     monkeypatch.setattr(executors, "_worker", None)
     with pytest.raises(RegaugError, match="has not been started by run_in_processes"):
