@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from regaug._random import Stream, numpy_generator
 from regaug.data.base import Rows, Rules, Split, check_split
-from regaug.data.datasets.facts import FACTS
+from regaug.data.datasets.facts import DATASETS
 from regaug.data.datasets.files import find
 from regaug.data.datasets.pairs import (
     DRUG_LENGTH,
@@ -44,7 +44,7 @@ class YearPairs(Pairs):
         folder: Has ``train_val.csv`` and ``test.csv``.
     """
 
-    info = FACTS["dti"]
+    info = DATASETS["dti"].info
 
     def __init__(self, folder: Path) -> None:
         earlier = _read_patents(folder / "train_val.csv", range(2013, 2019))

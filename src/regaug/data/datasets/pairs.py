@@ -11,7 +11,7 @@ from torch import Tensor
 
 from regaug._files import read_json
 from regaug.data.base import Data, Info, Part, Rows, Rules, Split, as_float, check_split
-from regaug.data.datasets.facts import FACTS
+from regaug.data.datasets.facts import DATASETS
 from regaug.data.datasets.files import find
 from regaug.data.lazy import Lazy
 from regaug.exceptions import DataError, DataNotFoundError, FileError
@@ -45,7 +45,7 @@ def load_davis(*, path: str | Path | None = None) -> "FoldedPairs":
         raise DataError(
             f"{folder / name} must hold positive numbers and no missing ones, got {np.min(kd)}."
         )
-    info = FACTS["davis"]
+    info = DATASETS["davis"].info
     return FoldedPairs(info, folder, 9 - np.log10(kd))
 
 
@@ -59,7 +59,7 @@ def load_kiba(*, path: str | Path | None = None) -> "FoldedPairs":
         The data; a sample is the drug and the protein in one-hot code, 32,300 values.
     """
     folder = find(path, "dti_kiba")
-    info = FACTS["kiba"]
+    info = DATASETS["kiba"].info
     return FoldedPairs(info, folder, _read_matrix(folder / "kiba_binding_affinity_v2.txt"))
 
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from regaug._checks import check_choice
 from regaug.data.base import Data, Part, Rows, Rules, Split, as_float, check_split
-from regaug.data.datasets.facts import FACTS
+from regaug.data.datasets.facts import DATASETS
 from regaug.data.datasets.files import find
 from regaug.data.lazy import Lazy
 from regaug.exceptions import DataError, DataNotFoundError
@@ -55,7 +55,7 @@ def load_povertymap(fold: Fold = "A", *, path: str | Path | None = None) -> "Pov
 class PovertyMap(Data):
     """PovertyMap; ``load_povertymap`` returns one."""
 
-    info = FACTS["povertymap"]
+    info = DATASETS["povertymap"].info
 
     def __init__(self, folder: Path, *, fold: Fold = "A") -> None:
         table = _read_metadata(folder)

@@ -13,7 +13,7 @@ from torch import Tensor
 from regaug._checks import check_integer
 from regaug._random import Stream, numpy_generator
 from regaug.data.base import Data, Part, Rows, Rules, Split, as_float, check_split
-from regaug.data.datasets.facts import FACTS
+from regaug.data.datasets.facts import DATASETS
 from regaug.data.datasets.files import find
 from regaug.data.lazy import Lazy
 from regaug.exceptions import DataError
@@ -48,7 +48,7 @@ def load_rcf_mnist(*, path: str | Path | None = None, seed: int = 0) -> "RCFMNIS
 class RCFMNIST(Data):
     """RCF-MNIST; ``load_rcf_mnist`` returns one."""
 
-    info = FACTS["rcf-mnist"]
+    info = DATASETS["rcf-mnist"].info
 
     def __init__(self, path: Path, *, seed: int = 0) -> None:
         self._path = str(path)

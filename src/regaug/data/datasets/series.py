@@ -14,7 +14,7 @@ from torch import Tensor
 
 from regaug._checks import check_choice, check_integer
 from regaug.data.base import Data, Info, Part, Rules
-from regaug.data.datasets.facts import FACTS
+from regaug.data.datasets.facts import DATASETS
 from regaug.data.datasets.files import locate
 from regaug.data.lazy import Index
 from regaug.data.scaling import Scaler, StandardizedSplit
@@ -156,7 +156,7 @@ class SeriesData(Data):
 def load_exchange_rate() -> SeriesData:
     """Return Exchange-Rate: 7588 days of 8 currencies; 168 days in, the 12th after them out."""
     series = _read(locate("exchange_rate/exchange_rate.txt.gz"), rows=7588, columns=8)
-    info = FACTS["exchange-rate"]
+    info = DATASETS["exchange-rate"].info
     return SeriesData(series, info=info, horizon=12)
 
 
@@ -169,7 +169,7 @@ def load_electricity(path: str | Path | None = None) -> SeriesData:
             whole data, or with a warning the 2 clients that the data folder has, if it has those
             only.
     """
-    info = FACTS["electricity"]
+    info = DATASETS["electricity"].info
     origin = info.origin
     if path is not None:
         series = _read(Path(path))
@@ -195,7 +195,7 @@ def load_electricity(path: str | Path | None = None) -> SeriesData:
 def load_etth1() -> SeriesData:
     """Return ETTh1: 17420 hours of 6 loads and the oil temperature of a power transformer."""
     series = _read(locate("etth1/ETTh1.csv"), rows=17420, columns=7)
-    info = FACTS["etth1"]
+    info = DATASETS["etth1"].info
     return SeriesData(series, info=info, horizon=24)
 
 

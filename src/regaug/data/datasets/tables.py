@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regaug.data.arrays import ArrayData
-from regaug.data.datasets.facts import FACTS
+from regaug.data.datasets.facts import DATASETS
 from regaug.data.datasets.files import locate
 from regaug.data.scaling import Values
 from regaug.data.splits import ThreeParts, ordered_group_split, random_split
@@ -63,14 +63,14 @@ def load_diabetes() -> ArrayData:
 
     # Not scikit-learn's scaled columns: their scale comes from all rows.
     x, y = load(return_X_y=True, scaled=False)
-    info = FACTS["diabetes"]
+    info = DATASETS["diabetes"].info
     return ArrayData(x, y, info=info, rule=partial(_deal, n=len(y)))
 
 
 def load_airfoil() -> ArrayData:
     """Return Airfoil Self-Noise: 1503 rows, 5 inputs, the sound pressure level in dB."""
     cells = _read(locate("airfoil/airfoil_self_noise.dat"), rows=1503, columns=6, delimiter="\t")
-    info = FACTS["airfoil"]
+    info = DATASETS["airfoil"].info
     return ArrayData(
         cells[:, :5], cells[:, 5], info=info, rule=partial(_deal, n=1503, sizes=(1003, 300, 200))
     )
@@ -81,7 +81,7 @@ def load_no2() -> ArrayData:
     cells = _read(
         locate("no2/547_no2.tsv.gz"), rows=500, columns=8, delimiter="\t", header=_NO2_COLUMNS
     )
-    info = FACTS["no2"]
+    info = DATASETS["no2"].info
     return ArrayData(
         cells[:, :7], cells[:, 7], info=info, rule=partial(_deal, n=500, sizes=(200, 200, 100))
     )
@@ -93,7 +93,7 @@ def load_crimes() -> ArrayData:
     # Columns 1 to 3 say which place it is (county, community, name) and are not used.
     cells = _read(path, rows=1994, columns=128, text=(1, 2, 3), missing=range(5, 127))
     states = cells[:, 0].astype(np.int64)
-    info = FACTS["crimes"]
+    info = DATASETS["crimes"].info
     return ArrayData(
         cells[:, 5:127],
         cells[:, 127],
@@ -109,7 +109,7 @@ def load_skillcraft() -> ArrayData:
     cells = _read(path, rows=3395, columns=20, header=_SKILLCRAFT_COLUMNS, missing=(2, 3, 4))
     target = _SKILLCRAFT_COLUMNS.index("ActionLatency")
     leagues = cells[:, 1].astype(np.int64)
-    info = FACTS["skillcraft"]
+    info = DATASETS["skillcraft"].info
     x = np.delete(cells, [0, 1, target], axis=1)
     return ArrayData(
         x, cells[:, target], info=info, rule=partial(_deal_in_order, groups=leagues), groups=leagues

@@ -17,7 +17,7 @@ from torch import Tensor
 from regaug._checks import check_integer
 from regaug._random import Stream, numpy_generator
 from regaug.data.base import Data, Part, Rows, Rules, Split, as_float, check_split
-from regaug.data.datasets.facts import FACTS
+from regaug.data.datasets.facts import DATASETS
 from regaug.data.datasets.files import find
 from regaug.data.lazy import Lazy
 from regaug.exceptions import DataError, DataNotFoundError, MissingExtraError
@@ -58,7 +58,7 @@ class Echo(Data):
     A row is a video of ``FileList.csv``, without those that have fewer than two traced frames.
     """
 
-    info = FACTS["echo"]
+    info = DATASETS["echo"].info
 
     def __init__(self, folder: Path, *, frames: int = 32, period: int = 2) -> None:
         table = _read_list(folder)
