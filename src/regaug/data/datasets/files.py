@@ -1,11 +1,16 @@
 """Where data files are found, and where they come from."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from regaug.data.datasets.download import LIMIT, download
 from regaug.data.datasets.facts import FILES, FOLDERS
 from regaug.exceptions import DataError, DataNotFoundError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def locate(relative: str, *, fetch: bool = True) -> Path:
@@ -85,3 +90,21 @@ def find(path: str | Path | None, relative: str) -> Path:
     if not Path(path).exists():
         raise DataNotFoundError(f"`path` must be an existing file or folder, got {str(path)!r}.")
     return Path(path)
+
+
+def expect(path: Path, hint: str = ", and this data set needs it.") -> Path:
+    """Return the path of what must be there."""
+    if not path.exists():
+        raise DataNotFoundError(f"{path} is not here{hint}")
+    return path
+
+
+def read_columns(path: Path, columns: Sequence[str], **types: type) -> "pd.DataFrame":
+    """Read a CSV file that must have these columns, some of them of a given type."""
+    import pandas as pd
+
+    table = pd.read_csv(expect(path), dtype=types)
+    if not set(columns) <= set(table.columns):
+        found = ", ".join(map(str, table.columns))
+        raise DataError(f"{path} must have the columns {', '.join(columns)}, got {found}.")
+    return table
