@@ -40,11 +40,7 @@ class Scaler:
 
     @classmethod
     def fit(cls, x: Tensor) -> Self:
-        """Read the scale off the training rows.
-
-        Args:
-            x: ``(n, *features)``, at least two axes, floating point, without NaN.
-        """
+        """Read the scale off training rows ``(n, *features)``, floating point, without NaN."""
         check_floating("x", x)
         if x.ndim < 2 or x.numel() == 0:
             raise ArgumentError(

@@ -16,11 +16,7 @@ PLANE_COLUMNS = 40  # of the inputs of "plane"
 
 
 class Manifold(ArrayData):
-    """Points on a manifold, as a data set.
-
-    Attributes:
-        dimension: Dimension of the manifold that the rows ``(x, y)`` lie on, before noise.
-    """
+    """Points on a manifold; ``dimension`` is that of the rows ``(x, y)``, before noise."""
 
     dimension: int
 
