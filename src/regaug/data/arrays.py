@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from regaug._checks import check_choice
-from regaug.data.base import Data, Info, Part, Rules, Split, as_float
+from regaug.data.base import Data, Info, Part, Rows, Rules, Split, as_float
 from regaug.data.scaling import Values, min_max
-from regaug.data.splits import ThreeParts
+from regaug.data.splits import ThreeParts, random_split
 from regaug.exceptions import ArgumentError, NonFiniteError
 
 
@@ -23,22 +23,11 @@ class ArrayData(Data):
         x: Inputs ``(n, *features)``; NaN is a missing value.
         y: Targets ``(n,)`` or ``(n, m)``, finite.
         info: The facts about the data.
-        rule: From a seed to the rows of the training, validation and test part.
+        rule: From a seed to the rows of the training, validation and test part; at random if None.
         groups: Group of every row, ``(n,)``, where there are groups.
 
     Attributes:
         times: None: a rule splits these rows, whatever it goes by.
-
-    Example:
-        >>> from regaug.data.splits import random_split
-        >>> info = Info(name="ramp", task="table", metric="rmse", split="At random.")
-        >>> ramp = np.arange(10.0)
-        >>> data = ArrayData(
-        ...     ramp[:, None], ramp, info=info, rule=lambda seed: random_split(10, seed=seed)
-        ... )
-        >>> split = data.split(seed=0)
-        >>> len(data), split.train.x.shape, split.test.y.shape
-        (10, torch.Size([6, 1]), torch.Size([2, 1]))
     """
 
     times: Values | None = None
@@ -49,14 +38,14 @@ class ArrayData(Data):
         y: ArrayLike,
         *,
         info: Info,
-        rule: Callable[[int], ThreeParts],
+        rule: Callable[[int], ThreeParts] | None = None,
         groups: ArrayLike | None = None,
     ) -> None:
         self.x: Values = np.asarray(x, dtype=np.float64)
-        self.y: Values = np.asarray(y, dtype=np.float64)
+        targets = np.asarray(y, dtype=np.float64)
+        self.y: Values = targets[:, None] if targets.ndim == 1 else targets
         self.groups: NDArray[np.generic] | None = None if groups is None else np.asarray(groups)
         self.info, self.rule = info, rule
-        self.y = self.y[:, None] if self.y.ndim == 1 else self.y
         self._check()
 
     def __len__(self) -> int:
@@ -65,20 +54,15 @@ class ArrayData(Data):
     def split(self, seed: int = 0, *, protocol: Rules = "tuned") -> Split:
         """Split the rows by the rule; see :meth:`Data.split`."""
         check_choice("protocol", protocol, ("tuned", "paper"))
-        parts = self.rule(seed)
-        if protocol == "paper":
-            x = min_max(_fill(self.x, self.x))
-        else:
-            x = _fill(self.x, self.x[parts[0]])
-        train, validation, test = (
-            Part(
-                x=as_float(x[rows]),
-                y=as_float(self.y[rows]),
-                rows=rows,
-                groups=None if self.groups is None else self.groups[rows],
-            )
-            for rows in parts
-        )
+        parts = self.rule(seed) if self.rule else random_split(len(self), seed=seed)
+        is_paper = protocol == "paper"
+        x = min_max(_fill(self.x, self.x)) if is_paper else _fill(self.x, self.x[parts[0]])
+
+        def part(rows: Rows) -> Part:
+            groups = None if self.groups is None else self.groups[rows]
+            return Part(as_float(x[rows]), as_float(self.y[rows]), rows, groups)
+
+        train, validation, test = map(part, parts)
         return Split(train, validation, test)
 
     def _check(self) -> None:

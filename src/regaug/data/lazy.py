@@ -36,10 +36,6 @@ class Lazy:
     calls it for the training inputs. The workers of a loader hold copies, so what it sets must be
     in shared memory: see :class:`regaug.data.datasets.video.RandomClips`.
 
-    Args:
-        n: Number of samples.
-        features: Shape of a sample.
-
     Example:
         >>> class Squares(Lazy):
         ...     def _read(self, place):
@@ -95,17 +91,7 @@ class Lazy:
 
 
 class Subset(Lazy):
-    """Some rows of inputs, still read only when they are asked for.
-
-    Args:
-        inputs: In memory or not; they are not copied.
-        rows: Places in them, in the order wanted.
-
-    Example:
-        >>> some = Subset(torch.arange(10.0).reshape(5, 2), np.array([4, 0]))
-        >>> some.shape, some[:].tolist()
-        ((2, 2), [[8.0, 9.0], [0.0, 1.0]])
-    """
+    """Some rows of inputs, in the order wanted, still read only when they are asked for."""
 
     def __init__(self, inputs: Tensor | Inputs, rows: Places) -> None:
         super().__init__(len(rows), tuple(inputs.shape[1:]))

@@ -40,11 +40,7 @@ class Scaler:
 
     @classmethod
     def fit(cls, x: Tensor) -> Self:
-        """Read the scale off the training rows.
-
-        Args:
-            x: ``(n, *features)``, at least two axes, floating point, without NaN.
-        """
+        """Read the scale off training rows ``(n, *features)``, floating point, without NaN."""
         check_floating("x", x)
         if x.ndim < 2 or x.numel() == 0:
             raise ArgumentError(
@@ -145,15 +141,9 @@ def standardize(split: Split, *, log: bool = False) -> StandardizedSplit:
             x = x_scaler.transform(x)
         return replace(part, x=x, y=y_scaler.transform(y))
 
-    return StandardizedSplit(
-        scaled(split.train),
-        scaled(split.validation),
-        scaled(split.test),
-        {name: scaled(part) for name, part in split.more.items()},
-        x_scaler,
-        y_scaler=y_scaler,
-        log=log,
-    )
+    train, validation, test = map(scaled, (split.train, split.validation, split.test))
+    more = {name: scaled(part) for name, part in split.more.items()}
+    return StandardizedSplit(train, validation, test, more, x_scaler, y_scaler=y_scaler, log=log)
 
 
 def min_max(x: ArrayLike) -> Values:
@@ -161,15 +151,6 @@ def min_max(x: ArrayLike) -> Values:
 
     Test rows take part in it, so this is for comparing with the paper only; :func:`standardize`
     looks at training rows alone. A constant column becomes 0.
-
-    Args:
-        x: ``(n, *features)``, without NaN.
-
-    Example:
-        >>> min_max(np.array([[1.0, 5.0], [3.0, 5.0], [2.0, 5.0]]))
-        array([[0. , 0. ],
-               [1. , 0. ],
-               [0.5, 0. ]])
     """
     values = np.asarray(x, dtype=np.float64)
     low = values.min(axis=0)

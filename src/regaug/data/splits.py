@@ -33,9 +33,6 @@ def random_split(
         sizes: Numbers of rows instead of shares; they add up to ``n``.
         seed: Which of the possible splits, at least 0.
 
-    Returns:
-        Row numbers of the training, validation and test part, each ascending.
-
     Example:
         >>> [len(rows) for rows in random_split(10, seed=0)]
         [6, 2, 2]
@@ -62,9 +59,6 @@ def group_split(groups: ArrayLike, *, shares: Shares = SHARES, seed: int) -> Thr
         shares: Shares of training, validation and test; they add up to 1. No part is empty.
         seed: Which of the possible splits, at least 0.
 
-    Returns:
-        Row numbers of the training, validation and test part, each ascending.
-
     Example:
         >>> train, validation, test = group_split(["a", "b", "a", "c", "c", "a"], seed=0)
         >>> len(train) + len(validation) + len(test)
@@ -82,9 +76,6 @@ def time_split(times: ArrayLike | int, *, shares: Shares = SHARES) -> ThreeParts
         times: Time of every row, ``(n,)``: numbers, dates or strings that sort by time, in any
             order; rows of one time stay together. Or the number of rows, if they are in order.
         shares: Shares of training, validation and test; they add up to 1. No part is empty.
-
-    Returns:
-        Row numbers of the training, validation and test part, each ascending.
 
     Example:
         >>> time_split([2019, 2021, 2020, 2019], shares=(0.5, 0.25, 0.25))
@@ -106,9 +97,6 @@ def ordered_group_split(groups: ArrayLike, *, shares: Shares = (0.7, 0.1, 0.2)) 
     Args:
         groups: Group of every row, ``(n,)``: numbers or strings, at least 3 different ones.
         shares: Shares of training, validation and test; they add up to 1.
-
-    Returns:
-        Row numbers of the training, validation and test part, each ascending.
 
     Example:
         >>> groups = np.repeat([1, 2, 3, 4], [6, 2, 1, 1])

@@ -1,6 +1,7 @@
 """The net for pairs of a drug and a protein: convolutions over both strings."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Literal
 
 import torch
@@ -64,14 +65,12 @@ class DeepDTA(nn.Module):
         self.seed = check_integer("seed", seed, 0)
         with _random.seeded(self.seed):
             self.encoder = _PairEncoder(self.drug, self.protein)
-            self.hidden_1 = self._hidden(2 * _ENCODED, _HIDDEN[0])
-            self.hidden_2 = self._hidden(_HIDDEN[0], _HIDDEN[1])
-            self.hidden_3 = self._hidden(_HIDDEN[1], _HIDDEN[2])
-            self.head = nn.Linear(_HIDDEN[2], self.outputs)
-
-    def _hidden(self, before: int, after: int) -> nn.Sequential:
-        activations = [nn.ReLU()] if self.activation == "relu" else []
-        return nn.Sequential(nn.Linear(before, after), *activations)
+            for i, (before, after) in enumerate(pairwise((2 * _ENCODED, *_HIDDEN)), start=1):
+                activations = [nn.ReLU()] if self.activation == "relu" else []
+                self.add_module(
+                    f"hidden_{i}", nn.Sequential(nn.Linear(before, after), *activations)
+                )
+            self.head = nn.Linear(_HIDDEN[-1], self.outputs)
 
     def forward(self, x: Tensor) -> Tensor:
         """Predict targets ``(n, outputs)`` for pairs ``(n, values)`` as the data sets give them.
@@ -84,9 +83,9 @@ class DeepDTA(nn.Module):
                 f"`x` must be (n, {n_drug + n_protein}), {n_drug} values of a drug and "
                 f"{n_protein} of a protein, got shape {tuple(x.shape)}."
             )
-        x = self.encoder(x)
-        prediction: Tensor = self.head(self.hidden_3(self.hidden_2(self.hidden_1(x))))
-        return prediction
+        for place in ("encoder", "hidden_1", "hidden_2", "hidden_3", "head"):
+            x = getattr(self, place)(x)
+        return x
 
 
 class _PairEncoder(nn.Module):
@@ -108,10 +107,9 @@ class _StringEncoder(nn.Module):
     def __init__(self, shape: tuple[int, int], kernels: tuple[int, ...]) -> None:
         super().__init__()
         self.shape = shape
-        before = (shape[0], *_CHANNELS)
         layers: list[nn.Module] = []
-        for i, kernel in enumerate(kernels):
-            layers += [nn.Conv1d(before[i], _CHANNELS[i], kernel), nn.ReLU()]
+        for (before, after), kernel in zip(pairwise((shape[0], *_CHANNELS)), kernels, strict=True):
+            layers += [nn.Conv1d(before, after, kernel), nn.ReLU()]
         self.convolutions = nn.Sequential(*layers)
         self.linear = nn.Linear(_CHANNELS[-1], _ENCODED)
 

@@ -18,14 +18,6 @@ class LastState(nn.GRU):
     the same time (``benchmarks/recurrence.py`` measures it).
 
     On other devices, under autocast and in a compiled model, torch's own GRU does the work.
-
-    Args:
-        input_size: Columns of an input.
-        hidden_size: Size of the state.
-
-    Example:
-        >>> LastState(3, 4)(torch.zeros(2, 10, 3)).shape
-        torch.Size([2, 4])
     """
 
     def __init__(self, input_size: int, hidden_size: int) -> None:

@@ -20,7 +20,6 @@ from regaug.data.lazy import Index
 from regaug.data.scaling import Scaler, StandardizedSplit
 from regaug.exceptions import ArgumentError, DataError, DataNotFoundError, NonFiniteError
 
-WINDOW = 168
 _ELECTRICITY = "electricity/electricity.txt.gz"
 _TWO_CLIENTS = "electricity/electricity_26304rows_2of321.csv"
 
@@ -73,20 +72,9 @@ class SeriesData(Data):
         info: The facts about the data.
         window: Rows of an input.
         horizon: Rows from the end of the input to the target, at least 1.
-
-    Example:
-        >>> info = Info(name="ramp", task="series", metric="rmse", split="By time.")
-        >>> data = SeriesData(np.arange(1.0, 21.0)[:, None], info=info, window=4, horizon=2)
-        >>> split = data.split()
-        >>> len(data), len(split.train), split.train.x.shape
-        (15, 7, (7, 4, 1))
-        >>> split.restore(split.train.y[:2]).squeeze(1)
-        tensor([6., 7.])
     """
 
-    def __init__(
-        self, series: ArrayLike, *, info: Info, window: int = WINDOW, horizon: int
-    ) -> None:
+    def __init__(self, series: ArrayLike, *, info: Info, window: int = 168, horizon: int) -> None:
         self.series: NDArray[np.float32] = np.ascontiguousarray(series, dtype=np.float32)
         self.info = info
         self.window = check_integer("window", window, 1)
@@ -157,26 +145,26 @@ def load_electricity(path: str | Path | None = None) -> SeriesData:
     data, or with a warning the 2 clients that the data folder has, if it has those only.
     """
     info = DATASETS["electricity"].info
-    origin = info.origin
     if path is not None:
         series = _read(Path(path))
-        origin = f"{origin}; {Path(path).name}, {series.shape[0]} x {series.shape[1]}"
-    else:
+        taken = f"{Path(path).name}, {series.shape[0]} x {series.shape[1]}"
+        info = replace(info, origin=f"{info.origin}; {taken}")
+        return SeriesData(series, info=info, horizon=24)
+    try:
+        series = _read(locate(_ELECTRICITY), rows=26304, columns=321)
+    except DataNotFoundError as error:
         try:
-            series = _read(locate(_ELECTRICITY), rows=26304, columns=321)
-        except DataNotFoundError as error:
-            try:
-                excerpt = locate(_TWO_CLIENTS, fetch=False)
-            except DataNotFoundError:
-                raise error from None  # what is missing is the whole data
-            series = _read(excerpt, rows=26304, columns=2)
-            origin = f"{origin}; excerpt: 2 of 321 clients"
-            warnings.warn(
-                f"{_ELECTRICITY} is not here: taking the excerpt {_TWO_CLIENTS} with 2 of the 321 "
-                "clients. Errors on it do not compare with published ones.",
-                stacklevel=2,
-            )
-    return SeriesData(series, info=replace(info, origin=origin), horizon=24)
+            excerpt = locate(_TWO_CLIENTS, fetch=False)
+        except DataNotFoundError:
+            raise error from None  # what is missing is the whole data
+        series = _read(excerpt, rows=26304, columns=2)
+        info = replace(info, origin=f"{info.origin}; excerpt: 2 of 321 clients")
+        warnings.warn(
+            f"{_ELECTRICITY} is not here: taking the excerpt {_TWO_CLIENTS} with 2 of the 321 "
+            "clients. Errors on it do not compare with published ones.",
+            stacklevel=2,
+        )
+    return SeriesData(series, info=info, horizon=24)
 
 
 def load_etth1() -> SeriesData:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
@@ -11,18 +10,13 @@ from regaug._checks import check_choice, check_integer, check_range
 from regaug.data.arrays import ArrayData
 from regaug.data.datasets.facts import DATASETS
 from regaug.data.scaling import Values
-from regaug.data.splits import ThreeParts, random_split
 from regaug.exceptions import ArgumentError
 
 PLANE_COLUMNS = 40  # of the inputs of "plane"
 
 
 class Manifold(ArrayData):
-    """Points on a manifold, as a data set.
-
-    Attributes:
-        dimension: Dimension of the manifold that the rows ``(x, y)`` lie on, before noise.
-    """
+    """Points on a manifold; ``dimension`` is that of the rows ``(x, y)``, before noise."""
 
     dimension: int
 
@@ -72,7 +66,6 @@ def make_manifold(
         x + noise * errors.standard_normal(x.shape),
         y + noise * errors.standard_normal(y.shape),
         info=replace(DATASETS[f"synthetic-{kind}"].info, origin=origin),
-        rule=partial(_deal, n=n),
     )
     data.dimension = own
     return data
@@ -118,10 +111,6 @@ def _plane(n: int, rng: np.random.Generator, dimension: int) -> Points:
     directions = np.linalg.qr(rng.standard_normal((PLANE_COLUMNS, dimension)))[0]
     inner = rng.uniform(-1.0, 1.0, (n, dimension))
     return inner @ directions.T, inner.sum(axis=1, keepdims=True) / np.sqrt(dimension)
-
-
-def _deal(seed: int, *, n: int) -> ThreeParts:
-    return random_split(n, seed=seed)
 
 
 # Name: dimension, and how points are drawn.

@@ -35,7 +35,8 @@ def load_diabetes() -> ArrayData:
     from sklearn.datasets import load_diabetes as load
 
     # Not scikit-learn's scaled columns: their scale comes from all rows.
-    return _dealt("diabetes", *load(return_X_y=True, scaled=False))
+    x, y = load(return_X_y=True, scaled=False)
+    return ArrayData(x, y, info=DATASETS["diabetes"].info)
 
 
 def load_airfoil() -> ArrayData:
@@ -68,9 +69,8 @@ def load_skillcraft() -> ArrayData:
     return _in_order("skillcraft", x, cells[:, target], cells[:, 1])
 
 
-def _dealt(name: str, x: Values, y: Values, sizes: Sequence[int] | None = None) -> ArrayData:
-    rule = partial(_deal, n=len(y), sizes=sizes)
-    return ArrayData(x, y, info=DATASETS[name].info, rule=rule)
+def _dealt(name: str, x: Values, y: Values, sizes: Sequence[int]) -> ArrayData:
+    return ArrayData(x, y, info=DATASETS[name].info, rule=partial(_deal, sizes=sizes))
 
 
 def _in_order(name: str, x: Values, y: Values, groups: Values) -> ArrayData:
@@ -79,8 +79,8 @@ def _in_order(name: str, x: Values, y: Values, groups: Values) -> ArrayData:
     return ArrayData(x, y, info=DATASETS[name].info, rule=rule, groups=numbers)
 
 
-def _deal(seed: int, *, n: int, sizes: Sequence[int] | None = None) -> ThreeParts:
-    return random_split(n, sizes=sizes, seed=seed)
+def _deal(seed: int, *, sizes: Sequence[int]) -> ThreeParts:
+    return random_split(sum(sizes), sizes=sizes, seed=seed)
 
 
 def _deal_in_order(seed: int, *, groups: NDArray[np.int64]) -> ThreeParts:

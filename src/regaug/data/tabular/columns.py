@@ -179,9 +179,7 @@ def _of_year(days: Floats) -> Floats:
 
 def _gaps(column: Number | Date, values: Floats) -> NDArray[np.bool_]:
     """Return where the features of a column say that its value is missing."""
-    if column.indicator:
-        return np.asarray(values[-1] > 0.5)
-    return np.zeros(values.shape[1], dtype=bool)
+    return np.asarray((values[-1] > 0.5) & column.indicator)
 
 
 def _shortest(values: Floats) -> Floats:

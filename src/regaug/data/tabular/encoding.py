@@ -1,7 +1,7 @@
 """From the columns of a table to a matrix of numbers, learned on training rows only."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from itertools import accumulate, pairwise
@@ -240,7 +240,7 @@ def _column_from(item: object) -> Column:
     members = fields(_KINDS[kind])
     keys = {"kind", *(member.name for member in members)}
     given = _check_keys(item, keys, f"a {kind} column")
-    values = {m.name: _READERS[m.type](m.name, given[m.name]) for m in members}
+    values = {m.name: _as_typed(m.name, given[m.name], m.type) for m in members}
     column: Column = _KINDS[kind](**values)
     if isinstance(column, Date) and max(abs(column.mean), abs(column.fill)) > FAR:
         raise _damaged(f"the dates of {column.name!r} must be within {FAR:g} days of 1970")
@@ -251,33 +251,20 @@ def _column_from(item: object) -> Column:
     return column
 
 
-def _as_text(key: str, value: object) -> str:
-    if not isinstance(value, str):
-        raise _damaged(f"`{key}` must be text")
-    return value
-
-
-def _as_flag(key: str, value: object) -> bool:
-    if not isinstance(value, bool):
-        raise _damaged(f"`{key}` must be true or false")
-    return value
-
-
-def _as_number(key: str, value: object) -> float:
-    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST:
-        return float(value)
-    raise _damaged(f"`{key}` must be a finite number")
-
-
 def _as_texts(key: str, value: object) -> tuple[str, ...]:
-    if not isinstance(value, list):
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise _damaged(f"`{key}` must be a list of texts")
-    return tuple(_as_text(key, item) for item in value)
+    return tuple(value)
 
 
-_READERS: dict[object, Callable[[str, object], object]] = {
-    str: _as_text,
-    bool: _as_flag,
-    float: _as_number,
-    tuple[str, ...]: _as_texts,
-}
+def _as_typed(key: str, value: object, kind: object) -> object:
+    """Return a value from JSON as the field of a column that it is for."""
+    if kind is str and not isinstance(value, str):
+        raise _damaged(f"`{key}` must be text")
+    if kind is bool and not isinstance(value, bool):
+        raise _damaged(f"`{key}` must be true or false")
+    if kind is float:
+        if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST:
+            return float(value)
+        raise _damaged(f"`{key}` must be a finite number")
+    return _as_texts(key, value) if kind == tuple[str, ...] else value

@@ -118,16 +118,8 @@ def augment_rows(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
     """Standardize, draw and augment batches until there are enough rows, and scale them back.
 
-    Args:
-        x: Inputs ``(n, d)``, float64, finite.
-        y: Targets ``(n, m)``, likewise.
-        method: Name of a method that acts on inputs.
-        changes: Settings of the method that differ from its defaults.
-        rows: How many new rows, at least 1.
-        seed: The same seed gives the same rows.
-
-    Returns:
-        New inputs and targets, and the place of the row that each of them started from.
+    ``x`` and ``y`` are ``(n, d)`` and ``(n, m)``, float64 and finite. Returns new inputs and
+    targets, and the place of the row that each of them started from.
     """
     always = {"p": 1.0, "anneal": None, "append": False}
     ready = methods.get(method).prepare({**changes, **always}, seed=seed)

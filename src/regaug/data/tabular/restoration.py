@@ -22,23 +22,8 @@ def restore(
 
     Numbers and dates stay within the column's range and keep to its steps: whole numbers, days,
     hours, minutes or seconds, where all values are such. Levels are written as in the column; one
-    that stands for several rare ones is one of these. The type is that of the column.
-
-    Args:
-        column: What the column was encoded as.
-        values: What :meth:`regaug.data.tabular.encoding.Encoder.decode` gives for it.
-        series: The column of the table.
-        rng: Draws among rare levels, and among the ways a level is written.
-
-    Returns:
-        A pandas series with a value for each of ``values``.
-
-    Example:
-        >>> import pandas as pd
-        >>> rooms, new = pd.Series([2, 3, 5]), pd.Series([0.4, 3.2])
-        >>> rng = np.random.default_rng(0)
-        >>> restore(Number("rooms", fill=3.0, indicator=False), new, rooms, rng).tolist()
-        [2, 3]
+    that stands for several rare ones is one of these; ``rng`` draws among them, and among the ways
+    a level is written. The type is that of the column.
     """
     if isinstance(column, Date):
         return _restore_dates(values, series)

@@ -11,15 +11,7 @@ _MAX_NOTES = 20
 def summarize(
     name: str, rows: int, targets: Sequence[str], encoder: Encoder, notes: Sequence[str]
 ) -> str:
-    """Return the summary of a table.
-
-    Args:
-        name: Name of the table.
-        rows: How many rows are used.
-        targets: Names of the target columns.
-        encoder: What becomes of the inputs, and what there is to say about each.
-        notes: What there is to say about the table, a sentence each.
-    """
+    """Return the summary of a table; ``notes`` are about the table, the encoder's about columns."""
     kinds = [column.kind for column in encoder.columns]
     counts = ", ".join(count(kinds.count(kind), f"{kind} column") for kind in dict.fromkeys(kinds))
     lines = [

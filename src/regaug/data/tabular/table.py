@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MIN_ROWS = 20
-_SHARES = (0.6, 0.2, 0.2)
 _SPLITS = {
     "random": "Rows at random by the seed, 60 / 20 / 20 %.",
     "group": "Whole groups at random by the seed, about 60 / 20 / 20 % of the rows.",
@@ -156,11 +155,11 @@ class Table(Data):
         if rule == "group" and self._codes is not None and self.groups is not None:
             first = np.unique(self._codes, return_index=True)[1]
             _check_three("group", self.group, self.groups[first])
-            return group_split(self._codes, shares=_SHARES, seed=seed)
+            return group_split(self._codes, seed=seed)
         if rule == "time" and self.times is not None:
             _check_three("time", self.time, np.unique(self.times))
-            return time_split(self.times, shares=_SHARES)
-        return random_split(len(self), shares=_SHARES, seed=seed)
+            return time_split(self.times)
+        return random_split(len(self), seed=seed)
 
     def _part(self, x: NDArray[np.float32], rows: Rows) -> Part:
         groups = None if self.groups is None else self.groups[rows]
