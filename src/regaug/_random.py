@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from enum import IntEnum, auto
+from enum import IntEnum
 
 import numpy as np
 import torch
@@ -11,37 +11,39 @@ _WORD = 2**32 - 1
 
 
 class Stream(IntEnum):
-    """What a seed is drawn from for: with one seed, no two of these have a number in common."""
+    """What is drawn with a seed: for one seed, no two of these have a number in common.
 
-    SPLITS = auto()  # seeds of the repeated splits of a study
-    SPLIT = auto()  # order of rows, or of groups, that a split cuts
-    SUBSAMPLE = auto()
-    EXCERPT = auto()  # samples of a large data set that stand for all of it
-    CALIBRATION = auto()
-    FOLDS = auto()
-    MEMBERS = auto()  # seeds of the nets of an ensemble
-    RUNS = auto()  # seeds of the runs of a study
-    INNER_RUNS = auto()  # seeds of the runs that choose a method
-    RECIPES = auto()
-    TRIALS = auto()
-    SEARCH = auto()
-    BATCHES = auto()
-    PARTNERS = auto()
-    AUGMENTATION = auto()  # what an augmentation draws, and fits with, before the first epoch
-    EPOCHS = auto()  # what an augmentation draws in an epoch
-    DROPOUT = auto()
-    LOADERS = auto()  # what it draws in the processes of a loader
-    CLUSTERS = auto()
-    POINTS = auto()  # points that a dimension is estimated from
-    GENERATION = auto()
-    MANIFOLD = auto()
-    NOISE = auto()
-    ANGLES = auto()
-    IMAGES = auto()
-    YEARS = auto()
-    CLIPS = auto()
-    COLORS = auto()
-    FIGURES = auto()
+    Results depend on the numbers: a stream keeps its own, and a new one takes the next.
+    """
+
+    SPLITS = 1  # seeds of the repeated splits of a study
+    SPLIT = 2  # order of rows, or of groups, that a split cuts
+    SUBSAMPLE = 3
+    EXCERPT = 4  # samples of a large data set that stand for all of it
+    CALIBRATION = 5
+    FOLDS = 6
+    MEMBERS = 7  # seeds of the nets of an ensemble
+    RUNS = 8  # seeds of the runs of a study
+    RECIPES = 10
+    TRIALS = 11
+    SEARCH = 12
+    BATCHES = 13
+    PARTNERS = 14
+    AUGMENTATION = 15  # what an augmentation draws, and fits with, before the first epoch
+    EPOCHS = 16  # what an augmentation draws in an epoch
+    DROPOUT = 17
+    LOADERS = 18  # what it draws in the processes of a loader
+    CLUSTERS = 19
+    POINTS = 20  # points that a dimension is estimated from
+    GENERATION = 21
+    MANIFOLD = 22
+    NOISE = 23
+    ANGLES = 24
+    IMAGES = 25
+    YEARS = 26
+    CLIPS = 27
+    COLORS = 28
+    FIGURES = 29
 
 
 def make_generator(seed: int = 0) -> torch.Generator:

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import urllib.request
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,11 @@ import pandas as pd
 import pytest
 
 from regaug.data import read_table
-from regaug.report import describe, write_report
+from regaug.report import write_report
 from regaug.report.drawing import DARK, LIGHT
 from regaug.report.plots import draw_plots
 from regaug.studies.compare import compare
+from regaug.studies.facts import describe
 
 pytestmark = pytest.mark.serial
 
@@ -115,10 +117,11 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, set[str]]:
     frame["city"] = rng.permutation(["Oslo", "Rome", "Paris", "Kyoto", HOSTILE, "Lima"] * 20)
     frame["price"] = frame["size"] * 3 + rng.normal(size=120)
     table = read_table(frame, target="price", group="city")
-    study = compare(table, methods=["erm", "mixup"], trials=1, splits=3)
     facts = describe(table.split(), f"{table.summary}\n{HOSTILE}: a number column")
+    study = compare(table, methods=["erm", "mixup"], trials=1, splits=3)
+    study = replace(study, facts=facts)
     path = tmp_path_factory.mktemp("report") / "report.html"
-    return write_report(study, path, facts=facts), set(draw_plots(study, facts))
+    return write_report(study, path), set(draw_plots(study))
 
 
 @pytest.mark.parametrize("dark", [False, True])

@@ -1,56 +1,88 @@
 """``regaug compare`` and what it leaves on the disk."""
 
 import json
+from dataclasses import replace
+from html.parser import HTMLParser
 
 import numpy as np
 import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+import regaug
+from regaug.cli import live
 from regaug.cli.live import Live
 from regaug.cli.main import app
+from regaug.data import read_table
 from regaug.ensemble import Ensemble
-from regaug.studies import compare
+from regaug.metrics import Scores
+from regaug.problems import Problem
+from regaug.runs.record import RunRecord
+from regaug.runs.run import Run
+from regaug.runs.store import Store
+from regaug.studies import plan as plans
+from regaug.studies.compare import Progress
+from regaug.studies.plan import make_plan
 from regaug.studies.study import Study
 
+SMALL = ["--trials", "2", "--splits", "2", "-m", "erm,mixup", "-j", "1"]
 
-@pytest.fixture
-def houses(tmp_path):
+
+@pytest.fixture(scope="module")
+def houses(tmp_path_factory):
     rng = np.random.default_rng(0)
     size = rng.uniform(30, 120, 90)
     frame = pd.DataFrame({"size": size, "city": rng.choice(["Oslo", "Rome"], 90)})
     frame["price"] = 3 * size + 40 * (frame["city"] == "Rome") + rng.normal(0, 10, 90)
-    path = tmp_path / "houses.csv"
+    path = tmp_path_factory.mktemp("data") / "houses.csv"
     frame.to_csv(path, index=False)
     return path
 
 
+@pytest.fixture(autouse=True)
+def _short(monkeypatch):
+    monkeypatch.setattr(plans, "EPOCHS", 4)
+
+
+def invoke(out, *arguments):
+    """Run a tiny study."""
+    return CliRunner().invoke(app, ["compare", *map(str, arguments), *SMALL, "--out", str(out)])
+
+
 @pytest.fixture
-def run(tmp_path, monkeypatch):
-    """Run a tiny study; further arguments come last."""
-    monkeypatch.setattr(compare, "EPOCHS", 4)
-
-    def invoke(*arguments):
-        small = ["--trials", "2", "--splits", "2", "-m", "erm,mixup", "-j", "1"]
-        out = ["--out", str(tmp_path / "runs")]
-        return CliRunner().invoke(app, ["compare", *map(str, arguments), *small, *out])
-
-    return invoke
+def run(tmp_path):
+    """Run a tiny study in a folder of its own."""
+    return lambda *arguments: invoke(tmp_path / "runs", *arguments)
 
 
-def test_it_prints_a_leaderboard_and_a_verdict(run, houses):
-    result = run(houses, "--target", "price")
-    assert result.exit_code == 0, result.output
+@pytest.fixture(scope="module")
+def out(tmp_path_factory):
+    return tmp_path_factory.mktemp("runs")
+
+
+@pytest.fixture(scope="module")
+def first(out, houses):
+    """What a command has said that has left a study in the folder."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plans, "EPOCHS", 4)
+        return invoke(out, houses, "--target", "price")
+
+
+@pytest.fixture
+def folder(first, out):
+    return out / "houses"
+
+
+def test_it_prints_a_leaderboard_and_a_verdict(first):
+    assert first.exit_code == 0, first.output
     for name in ("erm", "mixup", "ridge", "boosting", "mean"):
-        assert f"\n {name}" in result.stdout
-    assert "recommended" in result.stdout or "keep it plain" in result.stdout
-    assert "14 runs; this takes about" in result.stderr
-    assert "90 rows" in result.stderr
+        assert f"\n {name}" in first.stdout
+    assert "recommended" in first.stdout or "keep it plain" in first.stdout
+    assert "14 runs; this takes about" in first.stderr
+    assert "90 rows" in first.stderr
 
 
-def test_it_leaves_a_report_a_model_and_every_run(run, houses, tmp_path):
-    run(houses, "--target", "price")
-    folder = tmp_path / "runs" / "houses"
+def test_it_leaves_a_report_a_model_and_every_run(folder, houses):
     assert "<html" in (folder / "report.html").read_text()
     study = Study.open(folder)
     assert set(study.chosen) == {"erm", "mixup", "mean", "ridge", "boosting"}
@@ -59,27 +91,28 @@ def test_it_leaves_a_report_a_model_and_every_run(run, houses, tmp_path):
     assert len(model.predict(houses)) == 90
 
 
-def test_the_same_command_does_nothing_twice(run, houses):
-    first = run(houses, "--target", "price")
-    second = run(houses, "--target", "price")
+def test_the_same_command_does_nothing_twice(first, out, houses):
+    second = invoke(out, houses, "--target", "price")
     assert "14 runs, 14 of them done" in second.stderr
     assert second.stdout == first.stdout
 
 
-def test_another_command_on_the_same_folder_is_refused(run, houses):
-    run(houses, "--target", "price")
-    result = run(houses, "--target", "price", "--seed", "1")
+@pytest.mark.usefixtures("first")
+def test_another_command_on_the_same_folder_is_refused(out, houses):
+    result = invoke(out, houses, "--target", "price", "--seed", "1")
     assert result.exit_code == 1
     assert "seed was 0 and is 1" in result.stderr
 
 
-def test_json_says_the_same(run, houses, tmp_path):
-    result = run(houses, "--target", "price", "--json")
+def test_json_says_the_same(folder, out, houses):
+    result = invoke(out, houses, "--target", "price", "--json")
     (found,) = json.loads(result.stdout)
-    study = Study.open(tmp_path / "runs" / "houses")
+    study = Study.open(folder)
     assert found["verdict"] == study.verdict.text
     assert [row["name"] for row in found["rows"]] == [row.name for row in study.comparison.rows]
-    assert found["model"] == str(tmp_path / "runs" / "houses" / "model")
+    assert found["model"] == str(folder / "model")
+    assert found["configuration"] == json.loads(json.dumps(study.config.to_dict()))
+    assert {name: Run.from_dict(run) for name, run in found["best"].items()} == study.best
 
 
 def test_without_data_it_takes_the_built_in_table(run, tmp_path):
@@ -88,7 +121,7 @@ def test_without_data_it_takes_the_built_in_table(run, tmp_path):
     assert (tmp_path / "runs" / "diabetes" / "report.html").exists()
 
 
-def test_the_kind_of_split_can_be_chosen(run, houses, tmp_path):
+def test_the_rule_of_a_split_can_be_chosen(run, houses):
     result = run(houses, "--target", "price", "--group", "city", "--split", "random")
     assert result.exit_code == 0, result.output
     result = run("diabetes", "--split", "time")
@@ -118,15 +151,88 @@ def test_a_misspelled_method_gets_a_suggestion(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_lines_in_a_pipe_say_how_far_it_is(capsys, monkeypatch, houses):
-    from collections import Counter
+def test_python_leaves_the_same_files_as_the_command(folder, houses, tmp_path):
+    table, other = read_table(houses, target="price"), tmp_path / "python"
+    study = regaug.compare(table, methods=["erm", "mixup"], trials=2, splits=2, out=other)
+    assert files_in(folder) == files_in(other)
+    assert len(files_in(folder)) == 5
+    for name in ("study.json", "about.json"):
+        assert (folder / name).read_bytes() == (other / name).read_bytes()
+    assert records_in(folder) == records_in(other)
+    assert len(records_in(folder)) == 14
+    assert str(study) == str(Study.open(folder))
+    # All of the page but how long it took.
+    pages = [text_of(place / "report.html") for place in (folder, other)]
+    assert pages[0] == pages[1]
+    models = [Ensemble.load(place / "model") for place in (folder, other)]
+    assert models[0].predict(houses).mean.tolist() == models[1].predict(houses).mean.tolist()
 
-    from regaug.data import read_table
 
-    table = read_table(houses, target="price")
-    plan = compare.make_plan(table, methods=["erm"], trials=2, splits=2)
-    monkeypatch.setattr("regaug.cli.live._PAUSE", 0.0)
-    scores = {"validation": {"rmse": 2.0}}
-    with Live(plan, Counter()) as live:
-        live.update([("key", {"method": "erm"}, {"scores": scores})])
-    assert "1 of 10 runs, about" in capsys.readouterr().err
+def files_in(folder):
+    """Return the names of all files; a file of runs is named after its process."""
+    found = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+    return {"runs" if name.startswith("runs-") else name for name in found} - {"runs"}
+
+
+def records_in(folder):
+    records = Store.open(folder).records().items()
+    return {key: repr(replace(record, seconds=0.0)) for key, record in records}
+
+
+def text_of(page):
+    """Return the text of a page without the times of its runs."""
+    texts = []
+    reader = HTMLParser()
+    reader.handle_data = texts.append
+    reader.feed(page.read_text(encoding="utf-8"))
+    return [text for text in texts if not text.strip().endswith(" s") and "took" not in text]
+
+
+@pytest.fixture
+def plan(houses):
+    problem = Problem.from_table(read_table(houses, target="price"), splits=2)
+    return make_plan(problem, methods=["erm"], trials=2)
+
+
+def make_progress(plan, done=0, *, error=None, seconds=0.0):
+    """An event after a run with this validation error; at the beginning without one."""
+    scores = {} if error is None else {"validation": Scores(9, error, 1.0, None, 0, error, None)}
+    run = next(run for run in plan.runs if not run.is_baseline)
+    record = RunRecord(run, scores, "finished", 1, 1, 0.5, (6, 2, 2), {})
+    records = () if error is None else (record,)
+    return Progress(plan, records, {"erm": done} if done else {}, seconds, ["90 rows"])
+
+
+def test_lines_in_a_pipe_say_how_far_it_is(capsys, monkeypatch, plan):
+    monkeypatch.setattr(live, "_PAUSE", 0.0)
+    with Live() as shown:
+        shown(make_progress(plan, seconds=100))
+        assert capsys.readouterr().err.splitlines() == [
+            "90 rows",
+            "10 runs; this takes about 1 min 40 s.",
+        ]
+        shown(make_progress(plan, 1, error=2.0, seconds=90))
+    assert capsys.readouterr().err == "1 of 10 runs, about 1 min 30 s left\n"
+
+
+def test_a_study_that_goes_on_says_what_is_done(capsys, plan):
+    with Live() as shown:
+        shown(make_progress(plan, 4))
+    assert "10 runs, 4 of them done; this takes about 0 s." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("metric", "best"), [("rmse", "1.5"), ("r2", "2")])
+def test_the_table_on_a_terminal_has_the_best_value_of_every_method(plan, metric, best):
+    from rich.console import Console
+
+    plan = replace(plan, config=replace(plan.config, metric=metric))
+    shown = Live()
+    for error in (2.0, 1.5, float("nan")):
+        progress = make_progress(plan, 3, error=error)
+        shown(progress)
+    console = Console(width=80)
+    with console.capture() as text:
+        console.print(shown._table(progress))
+    lines = [line.split() for line in text.get().splitlines()]
+    assert ["erm", "3", "/", "4", best] in lines
+    assert ["ridge", "0", "/", "2"] in lines

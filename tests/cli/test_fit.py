@@ -10,8 +10,9 @@ import torch
 import regaug
 from regaug import _files
 from regaug.cli import fit as command
-from regaug.data import read_table
+from regaug.data import load, read_table
 from regaug.ensemble import Ensemble
+from regaug.studies import plan
 
 QUICK = ("--method", "erm", "--members", 2)
 
@@ -30,6 +31,19 @@ def test_the_model_is_the_one_that_is_fitted_in_memory(files, houses, model):
     read = Ensemble.load(model).predict(files / "new.csv")
     assert torch.equal(read.mean, own.mean)
     assert torch.equal(read.spread, own.spread)
+
+
+def test_auto_is_the_same_for_the_command_and_for_python(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(plan, "EPOCHS", 2)
+    monkeypatch.setattr(plan, "QUICK_METHODS", ("erm", "mixup"))
+    result = run("fit", "diabetes", "--members", 2, "-j", 1, "--out", tmp_path / "model")
+    assert result.exit_code == 0, result.output
+    assert "A quick study chooses the method" in result.stderr
+    assert "80 runs; this takes about" in result.stderr
+    model, own = Ensemble.load(tmp_path / "model"), regaug.fit(load("diabetes"), members=2)
+    assert (model.method, model.settings) == (own.method, own.settings)
+    for name, weights in own.members.weights.items():
+        assert torch.equal(model.members.weights[name], weights)
 
 
 def test_it_says_how_good_the_model_is_and_how_to_use_it(run, tmp_path):

@@ -6,7 +6,8 @@ import torch
 from torch.utils.data import DataLoader
 
 from regaug.data import NAMES, load, standardize
-from regaug.data.datasets.named import DATASETS, is_here
+from regaug.data.datasets.facts import DATASETS
+from regaug.data.datasets.named import is_here
 
 TASKS = ("table", "series", "image", "pair", "video")
 

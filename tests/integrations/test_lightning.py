@@ -11,6 +11,7 @@ import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 
 from regaug import (
@@ -39,6 +40,9 @@ pytest.importorskip("pytorch_lightning")
 
 from regaug.integrations.lightning import AugmentCallback
 from regaug.integrations.lightning.base import find_bases
+from regaug.integrations.lightning.batches import get_pair
+from regaug.integrations.lightning.loader import with_sampler
+from regaug.samplers import SAMPLERS
 
 # Lightning's own: about torch's pytree, and about workers.
 pytestmark = [
@@ -721,6 +725,36 @@ def test_two_callbacks_act_in_one_step_inputs_first(swap):
     (layer.weight * loss).backward()
     torch.optim.SGD(net.parameters(), lr=0.1).step()
     torch.testing.assert_close(weights(module), weights(net), rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("reentrant", [True, False])
+def test_a_checkpointed_layer_gives_the_same_training(reentrant):
+    def training_step(self, batch, batch_idx):
+        x, y = batch
+        hidden = checkpoint(self.net[:2], x.requires_grad_(), use_reentrant=reentrant)
+        return F.mse_loss(self.net[2](hidden), y)
+
+    found = [
+        weights(fit(AugmentCallback(FOMA(weight="lam"), "net.1"), module=module))
+        for module in (make_module(), make_module(training_step=training_step))
+    ]
+    torch.testing.assert_close(found[0], found[1], rtol=0, atol=1e-6)
+
+
+def test_a_method_may_act_at_both_places():
+    callback = AugmentCallback("foma-rho", "both", sampler="random")
+    module = fit(callback, module=make_module(places=("net.1",)), max_epochs=1)
+    loader = with_sampler(make_loader(), SAMPLERS["random"], get_pair, seed=callback._seed)
+    net, augment = make_net(), FOMA(rho=0.9, anneal=0.7)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for number, (x, y) in enumerate(loader):
+        augment.generator.manual_seed(_random.derive(callback._seed, 0, number, 0, 0))
+        augment.progress = number / len(loader)
+        F.mse_loss(*augment.at(net, "1")(*augment(x, y))).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    torch.testing.assert_close(weights(module), weights(net), rtol=0, atol=1e-6)
+    assert is_as_before(module)
 
 
 def test_two_layers_act_in_one_step():

@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from sklearn.base import clone
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.datasets import make_regression
@@ -23,10 +24,14 @@ from typer.testing import CliRunner
 from regaug import methods
 from regaug.cli.main import app
 from regaug.data import load
+from regaug.data.base import Part
+from regaug.data.scaling import Scaler
 from regaug.ensemble import Ensemble, fit_ensemble
 from regaug.exceptions import ArgumentError, CheckpointError, DivergedError, UnknownNameError
 from regaug.integrations.sklearn import AugmentedMLPRegressor
-from regaug.training import Settings
+from regaug.problems import Problem
+from regaug.studies.plan import QUICK_METHODS, make_plan
+from regaug.training import Settings, fit_many
 
 CHECKS = """
 import sys
@@ -194,16 +199,44 @@ def test_a_copy_in_memory_predicts_the_same():
         clone(model).predict(x)
 
 
-def test_auto_takes_the_method_with_the_lowest_inner_error():
+@pytest.fixture(scope="module")
+def automatic():
+    return small("auto").fit(*make_rows(70))
+
+
+def test_auto_compares_the_five_methods_of_a_quick_study(automatic):
+    errors = automatic.inner_errors_
+    assert errors.keys() == set(QUICK_METHODS) == {"erm", "mixup", "c-mixup", "ada", "foma-rho"}
+    assert all(0 < error < 3 for error in errors.values())
+    assert small("auto").fit(*make_rows(70)).inner_errors_ == errors
+
+
+def test_auto_is_the_method_that_it_has_chosen(automatic):
     x, y = make_rows(70)
-    model = small("auto").fit(x, y)
-    errors = model.inner_errors_
-    assert list(errors) == ["erm", "mixup", "c-mixup", "foma-rho"]
-    assert errors[model.method_] == min(errors.values())
-    again = small("auto").fit(x, y)
-    assert again.inner_errors_ == errors
-    chosen = small(model.method_).fit(x, y)
-    np.testing.assert_array_equal(chosen.predict(x), model.predict(x))
+    chosen = small(automatic.method_).fit(x, y)
+    np.testing.assert_array_equal(chosen.predict(x), automatic.predict(x))
+    assert automatic.model_.method == automatic.method_
+
+
+def test_inner_errors_are_those_of_the_nets_on_rows_they_have_not_seen(automatic):
+    # Of plain training, the slow way: a net for every fifth of the rows, scored on that fifth.
+    x, y = (torch.tensor(v) for v in make_rows(70))
+    x_scaler, y_scaler = Scaler.fit(x), Scaler.fit(y[:, None])
+    whole = Part(
+        x_scaler.transform(x).float(), y_scaler.transform(y[:, None]).float(), np.arange(70)
+    )
+    settings = automatic._settings(70)
+    splits = automatic._stopping_rule().inner_splits(whole, settings.seed)
+    assert sorted(row for split in splits for row in split.test.rows) == list(range(70))
+    problem = Problem(splits, is_scaled=True, hidden=(16,))
+    plan = make_plan(
+        problem, methods=["erm"], settings={"erm": settings}, seed=settings.seed, baselines=False
+    )
+    errors = [
+        fit_many([split], "erm", [run.settings], hidden=(16,))[0].scores["test"].rmse
+        for split, run in zip(splits, plan.runs, strict=True)
+    ]
+    assert automatic.inner_errors_["erm"] == pytest.approx(np.mean(errors), rel=1e-4)
 
 
 def test_foma_has_random_batches_unless_it_is_told_otherwise():
@@ -226,7 +259,10 @@ def test_auto_sees_what_hurts(early_stopping):
     x = np.linspace(-3, 3, 120)[:, None]
     model = small("auto", max_iter=60, hidden_layer_sizes=(64, 64), early_stopping=early_stopping)
     errors = model.fit(x, np.sin(3 * x[:, 0])).inner_errors_
-    assert errors[model.method_] <= errors["erm"] < 0.9
+    assert errors["erm"] < 0.9
+    assert errors["erm"] < errors["mixup"]
+    # What is taken is plain training, or better than it beyond doubt.
+    assert errors[model.method_] <= errors["erm"]
 
 
 @pytest.mark.parametrize(

@@ -204,6 +204,17 @@ def test_the_weight_multiplies_the_loss():
     assert losses["lam"] == pytest.approx(0.25 * losses["one"], rel=1e-6)
 
 
+def test_at_both_places_inputs_change_too_and_both_weights_count():
+    x, y = make_data()
+    losses = {}
+    for weight in ("one", "lam"):
+        settings = {"weight": weight, "lam_range": (0.25, 0.25), "rho": 0.5, "place": "both"}
+        net = make_net(method_settings=settings, max_epochs=1, batch_size=-1, train_split=None)
+        losses[weight] = net.fit(x, y).history[0, "train_loss"]
+        assert not rows_of(net.module_.seen[True]) <= rows_of([x])
+    assert losses["lam"] == pytest.approx(0.25**2 * losses["one"], rel=1e-5)
+
+
 def test_the_seed_decides_and_the_global_generator_does_not():
     x, y = make_data()
     results = []

@@ -2,61 +2,65 @@
 
 from collections.abc import Callable, Sequence
 from itertools import product
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from regaug.runs.store import Store, StoredRun
+from regaug.metrics import MetricName, Scores
+from regaug.runs.record import Curve, RunRecord, Sample
+from regaug.runs.run import Run
+from regaug.studies.config import StudyConfig
+from regaug.studies.facts import Facts
 from regaug.studies.study import Study
 from regaug.training.settings import Settings
 
 EFFECTS = {"erm": 1.0, "c-mixup": 0.93, "foma-rho": 1.0, "mixup": 1.12}
 BASELINES = {"mean": 1.6, "ridge": 1.04, "boosting": 1.02}
+Change = Callable[[RunRecord], RunRecord]
 
 
-def _scores(error: float, groups: Sequence[str]) -> dict[str, Any]:
-    own = {"n": 60, "rmse": error, "mae": 0.8 * error, "mape": None, "n_zero": 0}
-    own |= {"r2": 1 - error / 100, "pearson": 1 - error / 120, "groups": {}}
+def _scores(error: float, groups: Sequence[str]) -> Scores:
+    def own(error: float, **more: dict[str, Scores]) -> Scores:
+        agreement = {"r2": 1 - error / 100, "pearson": 1 - error / 120}
+        return Scores(n=60, rmse=error, mae=0.8 * error, mape=None, n_zero=0, **agreement, **more)
+
     factors = np.linspace(0.8, 1.5, len(groups))
-    by_group = {
-        name: own | {"rmse": factor * error} for name, factor in zip(groups, factors, strict=True)
+    by_group = {name: own(float(f) * error) for name, f in zip(groups, factors, strict=True)}
+    return own(error, groups=by_group)
+
+
+def _curves(rng: np.random.Generator, error: float) -> dict[Curve, list[float]]:
+    steps = np.arange(int(rng.integers(30, 90)))
+    train = error * (0.65 + 1.3 * np.exp(-steps / 6) - 0.002 * steps)
+    test = error * (1.0 + 1.1 * np.exp(-steps / 5) + 0.0015 * steps)
+    return {
+        "loss": (train / 50).tolist(),
+        "train": train.tolist(),
+        "validation": test.tolist(),
+        "test": test.tolist(),
     }
-    return own | {"groups": by_group}
 
 
-def _result(
-    rng: np.random.Generator, error: float, groups: Sequence[str], *, is_net: bool
-) -> dict[str, Any]:
+def _record(rng: np.random.Generator, run: Run, error: float, groups: Sequence[str]) -> RunRecord:
     true = rng.normal(150.0, 70.0, 80)
-    result: dict[str, Any] = {
-        "scores": {part: _scores(error, groups) for part in ("validation", "test")},
-        "best_epoch": 0,
-        "ending": "finished",
-        "seconds": 0.2 * float(rng.uniform(0.8, 1.2)),
-        "made_by": {"regaug": "0.1.0", "torch": "2.13.0"},
-        "sample": {
-            "true": [[float(v)] for v in true],
-            "predicted": [[float(v)] for v in true + error * rng.normal(size=80)],
-        },
-    }
-    if is_net:
-        epochs = int(rng.integers(30, 90))
-        steps = np.arange(epochs)
-        train = error * (0.65 + 1.3 * np.exp(-steps / 6) - 0.002 * steps)
-        test = error * (1.0 + 1.1 * np.exp(-steps / 5) + 0.0015 * steps)
-        result["best_epoch"] = epochs - 20
-        result["history"] = {
-            "loss": (train / 50).tolist(),
-            "train": train.tolist(),
-            "validation": test.tolist(),
-            "test": test.tolist(),
-        }
-    return result
+    predicted = true + error * rng.normal(size=80)
+    curves = {} if run.is_baseline else _curves(rng, error)
+    epochs = len(curves.get("test", ()))
+    return RunRecord(
+        run=run,
+        scores={part: _scores(error, groups) for part in ("validation", "test")},
+        ending="finished",
+        best_epoch=max(0, epochs - 20),
+        epochs=epochs,
+        seconds=0.2 * float(rng.uniform(0.8, 1.2)),
+        sizes=(300, 100, 100),
+        made_by={"regaug": "0.1.0", "torch": "2.13.0"},
+        curves=curves,
+        sample=Sample(true[:, None].tolist(), predicted[:, None].tolist()),
+    )
 
 
-def _plan(
+def make(
     *,
     methods: Sequence[str] = tuple(EFFECTS),
     splits: int = 6,
@@ -64,56 +68,42 @@ def _plan(
     finished: int | None = None,
     name: str = "houses",
     groups: Sequence[str] = (),
-    metric: str = "rmse",
-    change: Callable[[StoredRun], StoredRun] = lambda run: run,
-) -> tuple[dict[str, Any], list[StoredRun]]:
+    metric: MetricName = "rmse",
+    hidden: tuple[int, ...] = (128, 128),
+    facts: Facts | None = None,
+    change: Change = lambda record: record,
+) -> Study:
+    """Make a study; the arguments change the methods, the data and the records."""
     rng = np.random.default_rng(0)
     hardness = rng.uniform(50.0, 60.0, splits)
-    configuration = {
-        "data": {"name": name, "rows": 500, "columns": 10, "targets": 1, "checksum": "0"},
-        "methods": list(methods),
-        "baselines": list(BASELINES),
-        "reference": "erm",
-        "trials": trials,
-        "splits": splits,
-        "metric": metric,
-        "seed": 0,
-        "epochs": 200,
-        "patience": 20,
-        "hidden": [128, 128],
-        "independent": False,
-        "test_share": 1 / 3,
-    }
+    config = StudyConfig(
+        problem=name,
+        methods=tuple(methods),
+        baselines=tuple(BASELINES),
+        trials=trials,
+        splits=splits,
+        metric=metric,
+        test_share=1 / 3,
+        hidden=hidden,
+        rows=500,
+        columns=10,
+    )
     plan: list[tuple[str, int | None]]
     plan = [(name, trial) for name in methods for trial in range(finished or trials)]
     plan += [(name, None) for name in BASELINES]
-    runs = []
+    records = []
     for (method, trial), split in product(plan, range(splits)):
         effect = EFFECTS.get(method) or BASELINES.get(method, 1.02)
         error = float(hardness[split] * effect * rng.uniform(0.99, 1.01))
-        run: dict[str, Any] = {"method": method, "split": split, "seed": 0}
+        settings = None
         if trial is not None:
             settings = Settings(epochs=200, patience=20, learning_rate=0.00123456789 * (trial + 1))
-            run |= {"trial": trial, "log": False, "settings": settings.to_dict()}
-        result = _result(rng, error, groups, is_net=trial is not None)
-        runs.append(change(StoredRun(f"{method} {trial} {split}", run, result)))
-    return configuration, runs
+        run = Run(name, method, split, 0, settings, trial)
+        records.append(change(_record(rng, run, error, groups)))
+    return Study.read(config, records, facts=facts)
 
 
 @pytest.fixture
 def make_study() -> Callable[..., Study]:
-    """A function that makes a study; its arguments change the methods, the data and the runs."""
-    return lambda **changes: Study.read(*_plan(**changes))
-
-
-@pytest.fixture
-def write_study() -> Callable[..., None]:
-    """A function that writes the runs of such a study into a folder."""
-
-    def write(folder: Path, **changes: Any) -> None:
-        configuration, runs = _plan(**changes)
-        store = Store(folder, configuration)
-        for run in runs:
-            store.add(run.key, run.run, run.result)
-
-    return write
+    """A function that makes a study; see :func:`make`."""
+    return make

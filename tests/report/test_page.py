@@ -9,8 +9,10 @@ import pytest
 
 from regaug.data.datasets.synthetic import make_manifold
 from regaug.exceptions import RegaugError
-from regaug.report import describe, write_report
+from regaug.report import write_report
 from regaug.report.page import render
+from regaug.runs.record import Sample
+from regaug.studies.facts import describe
 
 HOSTILE = "<script>alert('x')</script>\x00\x0b\ud800&amp;\"'"
 VOID = {"meta", "link", "br"}
@@ -55,7 +57,7 @@ def facts():
 
 
 def test_the_page_is_balanced_and_its_references_exist(make_study, facts):
-    page = Reader(render(make_study(groups=["a", "b"]), facts))
+    page = Reader(render(make_study(groups=["a", "b"], facts=facts)))
     assert len(page.ids) == len(set(page.ids))
     assert set(page.references) <= set(page.ids)
     local = [address[1:] for address in page.addresses if address.startswith("#")]
@@ -67,7 +69,7 @@ def test_the_page_is_balanced_and_its_references_exist(make_study, facts):
 
 
 def test_the_page_needs_nothing_from_outside(make_study, facts):
-    text = render(make_study(), facts)
+    text = render(make_study(facts=facts))
     page = Reader(text)
     assert all(address.startswith(("#", "data:")) for address in page.addresses)
     assert "script" not in page.tags
@@ -95,12 +97,12 @@ def test_the_table_has_a_row_for_every_method(make_study):
 
 
 def test_every_plot_has_a_figure_with_a_caption(make_study, facts):
-    page = render(make_study(groups=["a", "b"]), facts)
+    page = render(make_study(groups=["a", "b"], facts=facts))
     assert page.count("<figure") == page.count("<figcaption>") == page.count('role="img"') == 9
 
 
 def test_names_of_the_user_are_escaped(make_study, facts):
-    text = render(make_study(name=HOSTILE, groups=["a", HOSTILE]), facts)
+    text = render(make_study(name=HOSTILE, groups=["a", HOSTILE], facts=facts))
     page = Reader(text)
     assert "script" not in page.tags
     assert page.text.count("<script>alert('x')</script>") >= 4
@@ -109,7 +111,7 @@ def test_names_of_the_user_are_escaped(make_study, facts):
 
 def test_without_facts_the_page_says_what_is_left_out(make_study, facts):
     study = make_study()
-    without, whole = Reader(render(study)).text, Reader(render(study, facts)).text
+    without, whole = Reader(render(study)).text, Reader(render(make_study(facts=facts))).text
     assert without.count("about.json") == 2
     assert "about.json" not in whole
     assert "one column" in whole
@@ -121,14 +123,16 @@ def test_a_study_under_way_says_so(make_study):
     assert "not complete" not in Reader(render(make_study())).text
 
 
-def test_a_study_in_which_every_net_failed_still_has_a_page(make_study):
-    def fail(run):
-        if "history" not in run.result:
-            return run
-        scores = {part: own | {"rmse": math.inf} for part, own in run.result["scores"].items()}
+@pytest.mark.parametrize("kind", ["infinite", "raised"])
+def test_a_study_in_which_every_net_failed_still_has_a_page(make_study, kind):
+    def fail(record):
+        if record.run.is_baseline:
+            return record
+        if kind == "raised":
+            return replace(record, scores={}, curves={}, sample=Sample(), best_epoch=0)
+        scores = {part: replace(own, rmse=math.inf) for part, own in record.scores.items()}
         nothing = {"train": [], "test": [], "validation": [], "loss": []}
-        more = {"scores": scores, "history": nothing, "best_epoch": 0}
-        return replace(run, result=run.result | more)
+        return replace(record, scores=scores, curves=nothing, best_epoch=0)
 
     text = " ".join(Reader(render(make_study(change=fail))).text.split())
     assert "failed on 6 of 6 splits" in text
@@ -136,9 +140,9 @@ def test_a_study_in_which_every_net_failed_still_has_a_page(make_study):
 
 
 def test_runs_on_the_log_scale_are_counted(make_study):
-    def take_logs(run):
-        is_erm = run.run["method"] == "erm"
-        return replace(run, run={**run.run, "log": True}) if is_erm else run
+    def take_logs(record):
+        run = record.run
+        return replace(record, run=replace(run, log=True)) if run.method == "erm" else record
 
     text = Reader(render(make_study(change=take_logs))).text
     assert "6 of the 24 chosen runs fit the target's logarithm" in text
@@ -157,7 +161,7 @@ def test_every_metric_and_a_single_split_make_a_page(make_study, metric, splits)
 
 
 def test_the_same_study_gives_the_same_page(make_study, facts):
-    assert render(make_study(), facts) == render(make_study(), facts)
+    assert render(make_study(facts=facts)) == render(make_study(facts=facts))
 
 
 def test_a_report_replaces_the_old_one_and_leaves_nothing_else(make_study, tmp_path):
@@ -174,3 +178,12 @@ def test_a_place_that_cannot_be_written_is_told(make_study, tmp_path):
     with pytest.raises(RegaugError, match="report.html"):
         write_report(make_study(), tmp_path / "report.html")
     assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_network_of_ones_own_is_not_called_one_for_tables(make_study):
+    page = render(make_study(hidden=()))
+    text = " ".join(Reader(page).text.split())
+    assert "the problem's own; at most 200 epochs" in text
+    assert "fully connected" not in text
+    assert 'id="command"' not in page
+    assert 'id="command"' in render(make_study())

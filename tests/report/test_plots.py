@@ -1,6 +1,5 @@
 """The plots of a report."""
 
-import copy
 import math
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
@@ -12,6 +11,7 @@ from regaug.exceptions import RegaugError
 from regaug.report.plots import draw_plots, save_plots
 from regaug.report.plots_methods import worst_groups
 from regaug.report.plots_runs import best_augmentation
+from regaug.runs.record import Sample
 from regaug.studies.facts import describe
 
 ALWAYS = ["leaderboard", "splits"]
@@ -30,13 +30,13 @@ def marks(plot, kind):
 
 
 def test_all_plots_are_drawn_in_the_order_of_the_page(make_study, facts):
-    plots = draw_plots(make_study(groups=["a", "b"]), facts)
+    plots = draw_plots(make_study(groups=["a", "b"], facts=facts))
     assert list(plots) == [*ALWAYS, *RUNS, *DATA, "groups"]
-    assert list(draw_plots(make_study(), None)) == [*ALWAYS, *RUNS]
+    assert list(draw_plots(make_study())) == [*ALWAYS, *RUNS]
 
 
 def test_every_plot_is_xml_and_says_in_words_what_it_shows(make_study, facts):
-    for plot in draw_plots(make_study(groups=["a", "<b>"]), facts).values():
+    for plot in draw_plots(make_study(groups=["a", "<b>"], facts=facts)).values():
         root = ElementTree.fromstring(plot.svg)
         assert root.get("role") == "img"
         assert len(root.get("aria-label")) > 20
@@ -47,7 +47,7 @@ def test_every_plot_is_xml_and_says_in_words_what_it_shows(make_study, facts):
 
 def test_the_leaderboard_fills_what_differs_and_squares_what_is_baseline(make_study):
     study = make_study()
-    plot = draw_plots(study, None)["leaderboard"]
+    plot = draw_plots(study)["leaderboard"]
     assert study.verdict.helps == ("c-mixup",)
     assert study.verdict.hurts == ("mixup",)
     assert len(marks(plot, "good-dot")) == 1
@@ -58,7 +58,7 @@ def test_the_leaderboard_fills_what_differs_and_squares_what_is_baseline(make_st
 
 def test_a_split_is_filled_where_it_beats_plain_training(make_study):
     study = make_study(methods=["erm", "c-mixup"])
-    plot = draw_plots(study, None)["splits"]
+    plot = draw_plots(study)["splits"]
     base, best = (study.comparison.row(name).errors for name in ("erm", "c-mixup"))
     better = sum(own < other for own, other in zip(best, base, strict=True))
     assert better > 0
@@ -66,14 +66,12 @@ def test_a_split_is_filled_where_it_beats_plain_training(make_study):
 
 
 def test_the_gap_is_that_of_the_median_run_at_its_best_epoch(make_study):
-    def same(run):
-        history = {"loss": [1.0] * 3, "train": [9.0, 4.0, 3.0], "validation": [9.0, 6.0, 7.0]}
-        history["test"] = [9.0, 6.5, 8.0]
-        if "history" not in run.result:
-            return run
-        return replace(run, result=run.result | {"history": history, "best_epoch": 2})
+    def same(record):
+        curves = {"loss": [1.0] * 3, "train": [9.0, 4.0, 3.0], "validation": [9.0, 6.0, 7.0]}
+        curves["test"] = [9.0, 6.5, 8.0]
+        return replace(record, curves=curves if record.curves else {}, best_epoch=2)
 
-    plot = draw_plots(make_study(change=same), None)["learning-plain"]
+    plot = draw_plots(make_study(change=same))["learning-plain"]
     assert "4.000 on training rows and 6.500 on test rows" in plot.caption
     assert "gap of 2.50" in plot.caption
 
@@ -96,7 +94,7 @@ def test_the_worst_group_is_the_one_with_the_largest_error(make_study):
 
 def test_data_with_one_direction_says_so(make_study):
     line = describe(make_manifold("line", n=100).split(), "")
-    plot = draw_plots(make_study(), line)["singular-values"]
+    plot = draw_plots(make_study(facts=line))["singular-values"]
     assert line.k == 0
     assert "The first of 2 alone makes up more than 90 %" in plot.caption
     assert marks(plot, "good-dot") == []
@@ -106,7 +104,7 @@ def test_data_with_one_direction_says_so(make_study):
 @pytest.mark.parametrize("methods", [["erm"], ["erm", "mixup"]])
 @pytest.mark.parametrize("metric", ["rmse", "r2"])
 def test_small_studies_are_drawn(make_study, splits, methods, metric):
-    plots = draw_plots(make_study(splits=splits, methods=methods, trials=1, metric=metric), None)
+    plots = draw_plots(make_study(splits=splits, methods=methods, trials=1, metric=metric))
     assert {"splits", "learning-plain", "predicted-plain"} <= set(plots)
     side = "right" if metric == "r2" else "left"
     assert f"{side} is better" in plots["leaderboard"].svg
@@ -114,39 +112,35 @@ def test_small_studies_are_drawn(make_study, splits, methods, metric):
 
 
 def test_runs_that_failed_do_not_stop_the_drawing(make_study):
-    def fail(run):
-        if run.run["method"] != "mixup" and run.run["split"] != 2:
-            return run
-        result = copy.deepcopy(dict(run.result))
-        result["scores"]["test"]["rmse"] = math.inf
-        result["sample"]["predicted"][0] = [None]
-        if "history" in result:
-            nothing = [None] * 3
-            result["history"] = {"train": nothing, "test": nothing}
-            result["best_epoch"] = 0
-        return replace(run, result=result)
+    def fail(record):
+        if record.run.method != "mixup" and record.run.split != 2:
+            return record
+        scores = {**record.scores, "test": replace(record.scores["test"], rmse=math.inf)}
+        predicted = [[None], *record.sample.predicted[1:]]
+        sample = replace(record.sample, predicted=predicted)
+        nothing = [None] * 3
+        curves = {"train": nothing, "test": nothing} if record.curves else {}
+        return replace(record, scores=scores, sample=sample, curves=curves, best_epoch=0)
 
-    plots = draw_plots(make_study(change=fail), None)
+    plots = draw_plots(make_study(change=fail))
     assert "splits" in plots
     assert all("nan" not in plot.svg for plot in plots.values())
-    everything = draw_plots(make_study(change=fail, splits=3), None)
+    everything = draw_plots(make_study(change=fail, splits=3))
     assert "splits" in everything
 
 
 def test_equal_errors_are_drawn(make_study):
-    def equal(run):
-        result = copy.deepcopy(dict(run.result))
-        for part in result["scores"].values():
-            part["rmse"] = 0.0
+    def equal(record):
+        scores = {part: replace(own, rmse=0.0) for part, own in record.scores.items()}
         points = [[3.0]] * 5
-        return replace(run, result=result | {"sample": {"true": points, "predicted": points}})
+        return replace(record, scores=scores, sample=Sample(points, points))
 
-    assert list(draw_plots(make_study(change=equal), None)) == [*ALWAYS, *RUNS]
+    assert list(draw_plots(make_study(change=equal))) == [*ALWAYS, *RUNS]
 
 
 def test_the_same_numbers_give_the_same_files(make_study, facts, tmp_path):
     for folder in ("one", "two"):
-        save_plots(draw_plots(make_study(), facts), tmp_path / folder)
+        save_plots(draw_plots(make_study(facts=facts)), tmp_path / folder)
     for file in (tmp_path / "one").iterdir():
         assert file.read_bytes() == (tmp_path / "two" / file.name).read_bytes()
         ElementTree.parse(file)
@@ -156,4 +150,4 @@ def test_the_same_numbers_give_the_same_files(make_study, facts, tmp_path):
 def test_a_place_that_is_a_file_is_refused(make_study, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(RegaugError, match="Could not write .*file"):
-        save_plots(draw_plots(make_study(), None), tmp_path / "file")
+        save_plots(draw_plots(make_study()), tmp_path / "file")

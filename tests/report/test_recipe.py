@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from torch import nn
 
 from regaug import methods
 from regaug.data.datasets.synthetic import make_manifold
@@ -23,23 +24,23 @@ def make_facts():
 
 
 def test_the_script_runs_and_has_the_chosen_settings(make_study, make_facts, tmp_path, capsys):
-    def give_settings(run):
-        if "settings" not in run.run:
-            return run
-        own = methods.get(run.run["method"]).settings()
+    def give_settings(record):
+        run = record.run
+        if run.is_baseline:
+            return record
+        own = methods.get(run.method).settings()
         settings = Settings(
             epochs=2, learning_rate=0.0123456789, batch_size=16, method_settings=own
         )
-        return replace(run, run={**run.run, "log": True, "settings": settings.to_dict()})
+        return replace(record, run=replace(run, log=True, settings=settings))
 
     rng = np.random.default_rng(0)
     file = tmp_path / "my \"houses\" 'here'.csv"
     frame = pd.DataFrame(rng.uniform(1.0, 2.0, (60, 3)), columns=["a", 'the "price"', "c"])
     frame.to_csv(file, index=False)
-    study = make_study(change=give_settings)
     facts = make_facts(source=str(file), target=['the "price"'], drop=["c"])
     found = {}
-    exec(python_recipe(study, "c-mixup", facts), found)
+    exec(python_recipe(make_study(change=give_settings, facts=facts), "c-mixup"), found)
     assert float(capsys.readouterr().out) == found["result"].scores["test"].rmse
     assert found["result"].method == "c-mixup"
     settings = found["result"].settings
@@ -52,7 +53,7 @@ def test_the_script_runs_and_has_the_chosen_settings(make_study, make_facts, tmp
 
 def test_a_command_is_quoted_for_the_shell(make_study, make_facts):
     facts = make_facts(source="my houses.csv", target=["price; rm -rf /", "rent"], group="$city")
-    words = shlex.split(command_recipe(make_study(), "mixup", facts))
+    words = shlex.split(command_recipe(make_study(facts=facts), "mixup"))
     assert words[:3] == ["regaug", "fit", "my houses.csv"]
     assert words[3:9] == ["--target", "price; rm -rf /", "--target", "rent", "--group", "$city"]
     assert words[9:] == ["--method", "mixup", "--out", "model/"]
@@ -60,12 +61,32 @@ def test_a_command_is_quoted_for_the_shell(make_study, make_facts):
 
 def test_a_named_data_set_is_loaded_by_its_name(make_study):
     study = make_study(name="diabetes")
-    assert 'data = regaug.data.load("diabetes")' in python_recipe(study, "erm", None)
-    assert command_recipe(study, "erm", None) == ("regaug fit diabetes --method erm --out model/")
+    assert 'data = regaug.data.load("diabetes")' in python_recipe(study, "erm")
+    assert command_recipe(study, "erm") == ("regaug fit diabetes --method erm --out model/")
 
 
 def test_what_is_not_known_is_left_to_the_reader(make_study, make_facts):
     for facts in (None, make_facts()):
-        script = python_recipe(make_study(), "erm", facts)
+        script = python_recipe(make_study(facts=facts), "erm")
         assert 'read_table("DATA.csv", target="TARGET")' in script
-        assert "fit DATA.csv --target TARGET" in command_recipe(make_study(), "erm", facts)
+        assert "fit DATA.csv --target TARGET" in command_recipe(make_study(facts=facts), "erm")
+
+
+def test_the_script_of_a_network_of_ones_own_runs(make_study, capsys):
+    def give_settings(record):
+        settings = record.run.settings and Settings(epochs=2, batch_size=16)
+        return replace(record, run=replace(record.run, settings=settings))
+
+    splits = [make_manifold("line", n=60).split()]
+    script = python_recipe(make_study(change=give_settings, hidden=()), "mixup")
+    assert "Problem(splits, model=make_net)" in script
+    found = {"splits": splits, "make_net": lambda split: nn.Linear(1, 1)}
+    exec(script, found)
+    assert float(capsys.readouterr().out) == found["result"].scores["test"].rmse
+    assert (found["result"].method, found["result"].settings.epochs) == ("mixup", 2)
+    assert command_recipe(make_study(hidden=()), "mixup") == ""
+
+
+def test_the_script_of_a_named_data_set_with_its_network_names_it(make_study):
+    script = python_recipe(make_study(hidden=(), name="electricity"), "mixup")
+    assert 'problem = regaug.Problem.named("electricity")' in script

@@ -83,6 +83,7 @@ def test_nothing_is_started_after_the_end():
     assert run("abc", is_over=lambda: True) == []
 
 
+@pytest.mark.serial
 def test_processes_do_what_one_does_and_stop_when_asked():
     worker, tasks = make_work()
     expected = {own.run.key: own for task in tasks for own in worker.do(task)}
@@ -103,6 +104,7 @@ def test_processes_do_what_one_does_and_stop_when_asked():
         assert own.sample == expected[key].sample
 
 
+@pytest.mark.serial
 @pytest.mark.slow
 def test_an_error_in_a_process_arrives_here():
     _, tasks = make_work()
@@ -112,12 +114,20 @@ def test_an_error_in_a_process_arrives_here():
         list(work)
 
 
+@pytest.mark.serial
 @pytest.mark.slow
 def test_a_process_that_is_killed_is_an_error_that_says_what_to_do(monkeypatch):
     monkeypatch.setattr(executors, "_do", signal.raise_signal)
     worker, _ = make_work()
     work = run_in_processes(worker, [signal.SIGKILL], jobs=2)
     with pytest.raises(RegaugError, match=r"ended from outside.*continue .* fewer jobs"):
+        list(work)
+
+
+def test_what_cannot_be_sent_to_a_process_is_told_with_the_way_out():
+    problem = Problem(make_worker(1).problems["sine"].splits, lambda split: None, name="sine")
+    work = run_in_processes(Worker([problem]), ["a"], jobs=1, is_done=never, is_over=never)
+    with pytest.raises(ArgumentError, match=r"sent to another process, got: .* Define `model` in"):
         list(work)
 
 
@@ -166,6 +176,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.serial
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL.")
 def test_a_process_ends_with_the_one_that_has_started_it(tmp_path):
     script, beats = tmp_path / "script.py", tmp_path / "beats"

@@ -23,6 +23,7 @@ from regaug.runs.store import Store
 from regaug.studies import plan as plans
 from regaug.studies.compare import compare
 
+pytestmark = pytest.mark.serial
 WANTED = 'pip install "regaug[ray]"'
 
 

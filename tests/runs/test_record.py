@@ -163,7 +163,7 @@ def test_the_curves_and_a_sample_are_kept_if_they_are_asked_for():
     assert whole.epochs == short.epochs == 3
     assert whole.sizes == (5, 5, 5)
     assert whole.scores == short.scores == result.scores
-    assert whole.seconds == 0.123
+    assert whole.seconds == 0.1235
     assert whole.chosen == {}
 
 

@@ -112,7 +112,9 @@ settings = st.builds(
     patience=st.none() | st.integers(1, 9),
     metric=st.sampled_from(["rmse", "pearson"]),
     seed=st.integers(0, 9),
-    method=st.dictionaries(keys, own_values | st.lists(st.text(max_size=3)).map(tuple), max_size=3),
+    method_settings=st.dictionaries(
+        keys, own_values | st.lists(st.text(max_size=3)).map(tuple), max_size=3
+    ),
 )
 runs = st.builds(
     Run,

@@ -214,6 +214,7 @@ for i in range(200):
 """
 
 
+@pytest.mark.serial
 @pytest.mark.parametrize("is_sent", [False, True], ids=["own store", "sent store"])
 def test_two_processes_write_at_once_and_nothing_is_lost(tmp_path, is_sent):
     sent = Store(tmp_path, {"seed": 0}) if is_sent else None
@@ -254,6 +255,7 @@ for trial in range(60):
 """
 
 
+@pytest.mark.serial
 @pytest.mark.parametrize("has_links", [True, False], ids=["links", "no links"])
 def test_of_two_creators_exactly_one_wins(tmp_path, has_links):
     barrier, pipes = SERVER.Barrier(2), [SERVER.Pipe() for _ in range(2)]
@@ -301,6 +303,7 @@ while True:
 """
 
 
+@pytest.mark.serial
 def test_twenty_kills_at_random_moments_lose_no_announced_run(tmp_path):
     moments, announced = random.Random(0), []
     for turn in range(20):
@@ -494,7 +497,7 @@ def changed(document):
         b'{"format":2,"configuration":3,"key":""}\n',
         changed,
     ],
-    ids=str,
+    ids=lambda content: getattr(content, "__name__", str(content)),
 )
 def test_a_damaged_study_file_is_refused(tmp_path, monkeypatch, content):
     monkeypatch.setattr(module, "PATIENCE", 0.05)

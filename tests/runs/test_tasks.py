@@ -91,7 +91,7 @@ def test_tasks_are_in_the_order_of_their_first_runs(problems):
 
 
 def test_runs_that_act_at_two_places_are_tasks_of_their_own():
-    settings = Settings(method=methods.get("mixup").settings(place=methods.BOTH))
+    settings = Settings(method_settings=methods.get("mixup").settings(place=methods.BOTH))
     runs = [Run("p", "mixup", 0, seed, settings) for seed in range(3)]
     assert make_tasks(runs, TABLE) == [(run,) for run in runs]
 

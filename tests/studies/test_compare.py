@@ -183,7 +183,9 @@ def test_what_is_no_list_of_splits_is_refused(data):
         compare(data)
 
 
-@pytest.mark.parametrize("data", [make_data(), [make_data().split()], make_problem()], ids=str)
+@pytest.mark.parametrize(
+    "data", [make_data(), [make_data().split()], make_problem()], ids=["table", "splits", "problem"]
+)
 def test_a_target_is_refused_where_the_data_know_theirs(data):
     with pytest.raises(
         ArgumentError, match="`target` must be None for data that knows its targets"

@@ -81,7 +81,7 @@ def fit_interrupted(folder, make_model, method, settings, precision):
         if self.done == 2:
             raise StoppedError
 
-    options = {"precision": precision, "checkpoint": folder}
+    options = {"machine": Machine(precision=precision), "checkpoint": folder}
     loop.Bar.advance = advance
     try:
         fit(make_model(), make_split(), method, settings, **options)

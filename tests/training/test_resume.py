@@ -77,7 +77,7 @@ CASES = {
 
 def run(case, folder=None, **more):
     make_data, make_model, method, settings, precision = CASES[case]
-    options = {"precision": precision, "checkpoint": folder, **more}
+    options = {"machine": Machine(precision=precision), "checkpoint": folder, **more}
     return fit(make_model(), make_data(), method, settings, **options)
 
 

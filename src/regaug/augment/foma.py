@@ -1,7 +1,7 @@
 """FOMA and FOMA_rho: scale the small singular values of a batch."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal, Self
 
 import torch
@@ -239,7 +239,7 @@ class FOMA(Augmentation[FOMAParams]):
         return _random.beta(self.alpha, self.generator)
 
     def _public(self, params: FOMAParams) -> FOMAParams:
-        return replace(params, _known=None) if params._known else params
+        return FOMAParams(params.lam, params.k, params.weight) if params._known else params
 
 
 def _check_lam_range(lam_range: Sequence[float]) -> tuple[float, float]:

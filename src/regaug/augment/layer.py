@@ -100,9 +100,9 @@ class AtLayer(Generic[Params]):
             self.place = recomputation.same_again(self, self._draw_place)
         module = self._modules[self.place]
         if module is None:
-            x, new_y = self._augment(self.place, x, y)
-            new_y = _fill(copy, new_y, self.place)
-            return forward(x), new_y
+            x, y = self._augment(self.place, x, y)
+            y = _fill(copy, y, self.place)
+            return forward(x), y
         call = _Call(self, x, y, copy)
         handle = module.register_forward_hook(call)
         try:

@@ -235,8 +235,13 @@ def _rescale(
         basis, others, inside, outside = others, basis, outside, inside
     cut = _Cut(is_leading, _is_wide(a), inside, outside, spectrum.levels, k)
     with _no_autocast(a):
-        if gradient == "exact" and _is_differentiated(rows):
-            new: Tensor = _ExactCombination.apply(rows, basis, others, spectrum.values, cut)[0]  # type: ignore[no-untyped-call]
+        parts = rows, basis, others, spectrum.values, cut
+        if gradient == "frozen":
+            new, _ = _combine(rows, basis, cut)
+        elif forward_ad._current_level >= 0 or torch._C._are_functorch_transforms_active():
+            new, _ = _Combination.apply(*parts)  # type: ignore[no-untyped-call]
+        elif rows.requires_grad and torch.is_grad_enabled():
+            new = _ExactCombination.apply(*parts)  # type: ignore[no-untyped-call]
         else:
             new, _ = _combine(rows, basis, cut)
     return cast(new, a.dtype)
@@ -263,13 +268,6 @@ class _Cut:
     k: int | Tensor
 
 
-def _is_differentiated(a: Tensor) -> bool:
-    if a.requires_grad and torch.is_grad_enabled():
-        return True
-    # Forward mode: without it a tensor has no tangent.
-    return forward_ad._current_level >= 0 and forward_ad.unpack_dual(a).tangent is not None  # type: ignore[no-untyped-call]
-
-
 def _combine(a: Tensor, basis: Tensor, cut: _Cut) -> tuple[Tensor, Tensor]:
     """Multiply each side of the cut by its factor; return the coordinates in the basis as well."""
     contrast = cut.inside - cut.outside
@@ -281,11 +279,30 @@ def _combine(a: Tensor, basis: Tensor, cut: _Cut) -> tuple[Tensor, Tensor]:
 
 
 class _ExactCombination(torch.autograd.Function):
-    """:func:`_combine` with derivatives that include how the basis depends on ``a``."""
+    """:func:`_combine` with a gradient that includes how the basis depends on ``a``."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, a: Tensor, basis: Tensor, others: Tensor, values: Tensor, cut: _Cut
+    ) -> Tensor:
+        new, coordinates = _combine(a, basis, cut)
+        ctx.save_for_backward(a, basis, others, values, coordinates)
+        ctx.cut = cut
+        return new
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor, *_: None) -> tuple[Tensor | None, ...]:
+        new = _derivative(grad, ctx.cut, *(saved := ctx.saved_tensors))
+        # As a constant this would have a wrong derivative of its own.
+        return _once(new, saved[0]) if torch.is_grad_enabled() else new, None, None, None, None
+
+
+class _Combination(torch.autograd.Function):
+    """The same for forward mode and torch.func, for which PyTorch takes its time."""
 
     generate_vmap_rule = True
+    backward = _ExactCombination.backward
 
-    # All tensors are arguments or results, as torch.func wants it.
     @staticmethod
     def forward(
         a: Tensor, basis: Tensor, others: Tensor, values: Tensor, cut: _Cut
@@ -296,17 +313,8 @@ class _ExactCombination(torch.autograd.Function):
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
         *tensors, ctx.cut = inputs
         ctx.mark_non_differentiable(output[1])
-        ctx.set_materialize_grads(False)
         ctx.save_for_backward(*tensors, output[1])
         ctx.save_for_forward(*tensors, output[1])
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor | None, _: None) -> tuple[Tensor | None, ...]:
-        if grad is None:
-            return (None,) * 5
-        new = _derivative(grad, ctx.cut, *(saved := ctx.saved_tensors))
-        # As a constant this would have a wrong derivative of its own.
-        return _once(new, saved[0]) if torch.is_grad_enabled() else new, None, None, None, None
 
     @staticmethod
     def jvp(ctx: Any, tangent: Tensor, *_: None) -> tuple[Tensor, None]:

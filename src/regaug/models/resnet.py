@@ -1,5 +1,8 @@
 """The net for images: an 18-layer residual network."""
 
+from collections.abc import Callable
+from itertools import pairwise
+
 from torch import Tensor, nn
 
 from regaug import _random
@@ -7,7 +10,57 @@ from regaug._checks import check_integer
 from regaug.exceptions import ArgumentError
 
 
-class ResNet18(nn.Module):
+class Residual18(nn.Module):
+    """Four stages of two residual blocks between a stem and a linear head, in 2 or 3 dimensions."""
+
+    places: tuple[str, ...] = ("stage_4", "stage_1", "stage_2", "stage_3")
+
+    def _build(
+        self, stem: nn.Sequential, branch: Callable[[int, int, int], nn.Sequential], outputs: int
+    ) -> None:
+        """Add the layers; ``branch(before, after, stride)`` is what a block adds to its input."""
+        is_flat = isinstance(stem[0], nn.Conv2d)
+        convolution, norm = (nn.Conv2d, nn.BatchNorm2d) if is_flat else (nn.Conv3d, nn.BatchNorm3d)
+
+        def block(before: int, after: int, stride: int) -> _Block:
+            residual, shortcut = branch(before, after, stride), nn.Sequential()
+            if stride != 1 or before != after:
+                shortcut.append(convolution(before, after, 1, stride=stride, bias=False))
+                shortcut.append(norm(after))
+            return _Block(residual, shortcut)
+
+        self.stem = stem
+        for stage, (before, after) in enumerate(pairwise((64, 64, 128, 256, 512)), start=1):
+            blocks = block(before, after, 1 if stage == 1 else 2), block(after, after, 1)
+            self.add_module(f"stage_{stage}", nn.Sequential(*blocks))
+        self.pool = nn.AdaptiveAvgPool2d(1) if is_flat else nn.AdaptiveAvgPool3d(1)
+        self.head = nn.Linear(512, outputs)
+        for module in self.modules():
+            if isinstance(module, convolution):
+                nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
+
+    def _predict(self, x: Tensor) -> Tensor:
+        x = self.stem(x)
+        for place in sorted(self.places):
+            x = getattr(self, place)(x)
+        prediction: Tensor = self.head(self.pool(x).flatten(1))
+        return prediction
+
+
+class _Block(nn.Module):
+    """A few convolutions, and a way around them."""
+
+    def __init__(self, residual: nn.Sequential, shortcut: nn.Sequential) -> None:
+        super().__init__()
+        self.residual, self.shortcut = residual, shortcut
+        self.activation = nn.ReLU()
+
+    def forward(self, x: Tensor) -> Tensor:
+        out: Tensor = self.activation(self.residual(x) + self.shortcut(x))
+        return out
+
+
+class ResNet18(Residual18):
     """Residual network with 18 layers (He et al., CVPR 2016), for images of any size.
 
     Args:
@@ -27,29 +80,19 @@ class ResNet18(nn.Module):
         ('stage_4', 'stage_1', 'stage_2', 'stage_3')
     """
 
-    places: tuple[str, ...] = ("stage_4", "stage_1", "stage_2", "stage_3")
-
     def __init__(self, outputs: int = 1, *, channels: int = 3, seed: int = 0) -> None:
         super().__init__()
         self.outputs = check_integer("outputs", outputs, 1)
         self.channels = check_integer("channels", channels, 1)
         self.seed = check_integer("seed", seed, 0)
         with _random.seeded(self.seed):
-            self.stem = nn.Sequential(
+            stem = nn.Sequential(
                 nn.Conv2d(self.channels, 64, 7, stride=2, padding=3, bias=False),
                 nn.BatchNorm2d(64),
                 nn.ReLU(),
                 nn.MaxPool2d(3, stride=2, padding=1),
             )
-            self.stage_1 = _stage(64, 64, stride=1)
-            self.stage_2 = _stage(64, 128, stride=2)
-            self.stage_3 = _stage(128, 256, stride=2)
-            self.stage_4 = _stage(256, 512, stride=2)
-            self.pool = nn.AdaptiveAvgPool2d(1)
-            self.head = nn.Linear(512, self.outputs)
-            for module in self.modules():
-                if isinstance(module, nn.Conv2d):
-                    nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
+            self._build(stem, _branch, self.outputs)
 
     def forward(self, x: Tensor) -> Tensor:
         """Predict targets ``(n, outputs)`` for images ``(n, channels, height, width)``."""
@@ -58,35 +101,14 @@ class ResNet18(nn.Module):
                 f"`x` must be (n, channels, height, width) with {self.channels} channels, "
                 f"got shape {tuple(x.shape)}."
             )
-        x = self.stem(x)
-        x = self.stage_4(self.stage_3(self.stage_2(self.stage_1(x))))
-        prediction: Tensor = self.head(self.pool(x).flatten(1))
-        return prediction
+        return self._predict(x)
 
 
-class _Block(nn.Module):
-    """Two 3x3 convolutions, and a way around them."""
-
-    def __init__(self, before: int, after: int, stride: int) -> None:
-        super().__init__()
-        self.residual = nn.Sequential(
-            nn.Conv2d(before, after, 3, stride=stride, padding=1, bias=False),
-            nn.BatchNorm2d(after),
-            nn.ReLU(),
-            nn.Conv2d(after, after, 3, padding=1, bias=False),
-            nn.BatchNorm2d(after),
-        )
-        self.shortcut: nn.Module = nn.Identity()
-        if stride != 1 or before != after:
-            self.shortcut = nn.Sequential(
-                nn.Conv2d(before, after, 1, stride=stride, bias=False), nn.BatchNorm2d(after)
-            )
-        self.activation = nn.ReLU()
-
-    def forward(self, x: Tensor) -> Tensor:
-        out: Tensor = self.activation(self.residual(x) + self.shortcut(x))
-        return out
-
-
-def _stage(before: int, after: int, *, stride: int) -> nn.Sequential:
-    return nn.Sequential(_Block(before, after, stride), _Block(after, after, 1))
+def _branch(before: int, after: int, stride: int) -> nn.Sequential:
+    return nn.Sequential(
+        nn.Conv2d(before, after, 3, stride=stride, padding=1, bias=False),
+        nn.BatchNorm2d(after),
+        nn.ReLU(),
+        nn.Conv2d(after, after, 3, padding=1, bias=False),
+        nn.BatchNorm2d(after),
+    )

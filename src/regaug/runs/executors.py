@@ -10,11 +10,12 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from multiprocessing import get_context, parent_process
+from pickle import PicklingError
 from typing import TypeVar
 
 import torch
 
-from regaug.exceptions import RegaugError
+from regaug.exceptions import ArgumentError, RegaugError
 from regaug.runs.record import RunRecord
 from regaug.runs.worker import Task, Worker
 
@@ -57,7 +58,14 @@ def run_in_processes(
 
         def start(task: Task) -> Future[list[RunRecord]]:
             with _ignoring_interrupts():
-                return pool.submit(_do, task)
+                try:
+                    return pool.submit(_do, task)
+                except (AttributeError, PicklingError, TypeError) as error:
+                    raise ArgumentError(
+                        "`model` and `splits` of a problem must be such that they can be sent to "
+                        f"another process, got: {error}. Define `model` in a module, not in a "
+                        "function and not by lambda, or take jobs=1."
+                    ) from error
 
         first = partial(wait, return_when=FIRST_COMPLETED)
         try:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
 
 from regaug.data.base import Split
-from regaug.exceptions import DivergedError
+from regaug.exceptions import DivergedError, NonFiniteError
 from regaug.problems import Problem
 from regaug.runs.record import RunRecord
 from regaug.runs.run import Run
@@ -59,7 +59,7 @@ class Worker:
                 machine=Machine("cpu"),
                 record=self._recorded,
             )
-        except DivergedError:  # no reason to end all the others
+        except (DivergedError, NonFiniteError):  # no reason to end all the others
             return RunRecord.diverged(run, problem.splits[run.split])
         return self._record(run, result)
 

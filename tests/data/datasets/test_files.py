@@ -8,7 +8,8 @@ import pytest
 
 from regaug.data.datasets import files
 from regaug.data.datasets.download import digest
-from regaug.data.datasets.files import FILES, FOLDERS, File, by_hand, cache_folder, locate
+from regaug.data.datasets.facts import FILES, FOLDERS, File
+from regaug.data.datasets.files import by_hand, cache_folder, locate
 from regaug.exceptions import DataError, DataNotFoundError
 
 AIRFOIL = "airfoil/airfoil_self_noise.dat"

@@ -8,12 +8,12 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regaug.data.datasets.dti import load_dti
 from regaug.data.datasets.pairs import (
     DRUG_SYMBOLS,
     PROTEIN_SYMBOLS,
     encode,
     load_davis,
+    load_dti,
     load_kiba,
 )
 from regaug.exceptions import DataError, DataNotFoundError

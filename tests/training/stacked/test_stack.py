@@ -52,10 +52,12 @@ def assert_close(result, expected, tolerance=1e-10):
 
 def different_runs(method=None):
     return [
-        Settings(epochs=6, seed=0, method=method or {}),
-        Settings(epochs=9, seed=1, learning_rate=0.05, patience=1, method=method or {}),
-        Settings(epochs=4, seed=2, clip=0.2, method=method or {}),
-        Settings(epochs=9, seed=3, optimizer="adam", schedule="cosine", method=method or {}),
+        Settings(epochs=6, seed=0, method_settings=method or {}),
+        Settings(epochs=9, seed=1, learning_rate=0.05, patience=1, method_settings=method or {}),
+        Settings(epochs=4, seed=2, clip=0.2, method_settings=method or {}),
+        Settings(
+            epochs=9, seed=3, optimizer="adam", schedule="cosine", method_settings=method or {}
+        ),
     ]
 
 
@@ -327,7 +329,7 @@ def test_splits_with_other_columns_are_trained_apart(stacks):
 def test_batches_of_pairs_and_plain_batches_are_trained_apart(stacks):
     """A sampler of pairs gives twice as many rows, also to a method that does not ask for them."""
     own = [{}, {"sampler": "kernel-pairs"}]
-    settings = [Settings(epochs=2, method=method) for method in own]
+    settings = [Settings(epochs=2, method_settings=method) for method in own]
     results = train(make_split(), "mixup", settings)
     assert stacks == [[0], [1]]
     for result, one in zip(results, settings, strict=True):
@@ -368,7 +370,7 @@ def test_no_settings_give_no_results():
 
 
 def one(**method):
-    return [Settings(epochs=1, method=method)]
+    return [Settings(epochs=1, method_settings=method)]
 
 
 @pytest.mark.parametrize(

@@ -28,17 +28,9 @@ def download(address: str, target: Path, *, checks: Mapping[str, str], limit: in
 
     Whatever goes wrong (no network, a cut connection, too many bytes, another content, Ctrl-C),
     ``target`` is as it was before and nothing else is left behind. Several processes may fetch the
-    same file at once. A progress bar is shown on a terminal.
-
-    Args:
-        address: Where it is, ``https://...``.
-        target: Where it goes; its folder is made.
-        checks: What it must be, at least one kind to hexadecimal digest: ``sha256``, ``md5``,
-            ``sha1``, or ``gitblob``, the name git gives a file.
-        limit: Most bytes it may have.
-
-    Returns:
-        ``target``.
+    same file at once. A progress bar is shown on a terminal. ``checks`` says what it must be, at
+    least one kind to hexadecimal digest: ``sha256``, ``md5``, ``sha1``, or ``gitblob``, the name
+    git gives a file; ``limit`` is the most bytes it may have.
     """
     if not checks:
         raise ArgumentError("`checks` must hold at least one checksum, got none.")
@@ -54,23 +46,13 @@ def download(address: str, target: Path, *, checks: Mapping[str, str], limit: in
         if isinstance(error.__cause__, PermissionError) and target.is_file():
             verify(target, checks)
             return target
-        raise DataNotFoundError(
-            f"{error} Set REGAUG_CACHE to a folder that you can write to."
-        ) from error
+        message = f"{error} Set REGAUG_CACHE to a folder that you can write to."
+        raise DataNotFoundError(message) from error
     return target
 
 
 def digest(path: Path, kind: str) -> str:
-    """Return the checksum of a file, in hexadecimal; the kinds are those of :func:`download`.
-
-    Example:
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     path = Path(folder, "empty")
-        ...     _ = path.write_bytes(b"")
-        ...     digest(path, "gitblob")
-        'e69de29bb2d1d6434b8b29ae775ad8c2e48c5391'
-    """
+    """Return the checksum of a file, in hexadecimal; the kinds are those of :func:`download`."""
     check_choice("kind", kind, KINDS)
     summed = hashlib.new("sha1" if kind == "gitblob" else kind, usedforsecurity=False)
     if kind == "gitblob":

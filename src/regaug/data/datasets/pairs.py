@@ -1,8 +1,11 @@
-"""Drugs and proteins, and how strongly they bind: Davis and KIBA."""
+"""Drugs and proteins, and how strongly they bind: Davis, KIBA and the patents of TDC.
 
-from collections.abc import Sequence
+A sample is the drug and the protein in one-hot code, 32,300 values.
+"""
+
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import torch
@@ -10,11 +13,15 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from regaug._files import read_json
-from regaug.data.base import Data, Info, Part, Rows, Rules, Split, as_float, check_split
-from regaug.data.datasets.facts import FACTS
-from regaug.data.datasets.files import find
+from regaug._random import Stream, numpy_generator
+from regaug.data.base import Data, Part, Rows, Rules, Split, as_float, check_split
+from regaug.data.datasets.facts import DATASETS
+from regaug.data.datasets.files import expect, find, read_columns
 from regaug.data.lazy import Lazy
-from regaug.exceptions import DataError, DataNotFoundError, FileError
+from regaug.exceptions import DataError, FileError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 T = TypeVar("T")
 
@@ -30,47 +37,40 @@ Codes = NDArray[np.uint8]
 
 
 def load_davis(*, path: str | Path | None = None) -> "FoldedPairs":
-    """Load the Davis kinase affinities: 68 drugs x 442 proteins, target pKd = 9 - log10(Kd / nM).
-
-    Args:
-        path: The folder ``dti_davis``; found as every data file if None.
-
-    Returns:
-        The data; a sample is the drug and the protein in one-hot code, 32,300 values.
-    """
+    """Load the Davis kinase affinities: 68 drugs x 442 proteins, pKd = 9 - log10(Kd / nM)."""
     folder = find(path, "dti_davis")
-    name = "drug-target_interaction_affinities_Kd__Davis_et_al.2011v1.txt"
-    kd = _read_matrix(folder / name)
+    file = folder / "drug-target_interaction_affinities_Kd__Davis_et_al.2011v1.txt"
+    kd = _read_matrix(file)
     if not (kd > 0).all():
-        raise DataError(
-            f"{folder / name} must hold positive numbers and no missing ones, got {np.min(kd)}."
-        )
-    info = FACTS["davis"]
-    return FoldedPairs(info, folder, 9 - np.log10(kd))
+        raise DataError(f"{file} must hold positive numbers and no missing ones, got {kd.min()}.")
+    return FoldedPairs("davis", folder, 9 - np.log10(kd))
 
 
 def load_kiba(*, path: str | Path | None = None) -> "FoldedPairs":
-    """Load the KIBA scores: 118,254 pairs of 2,111 drugs and 229 proteins.
-
-    Args:
-        path: The folder ``dti_kiba``; found as every data file if None.
-
-    Returns:
-        The data; a sample is the drug and the protein in one-hot code, 32,300 values.
-    """
+    """Load the KIBA scores: 118,254 pairs of 2,111 drugs and 229 proteins."""
     folder = find(path, "dti_kiba")
-    info = FACTS["kiba"]
-    return FoldedPairs(info, folder, _read_matrix(folder / "kiba_binding_affinity_v2.txt"))
+    return FoldedPairs("kiba", folder, _read_matrix(folder / "kiba_binding_affinity_v2.txt"))
+
+
+def load_dti(*, path: str | Path | None = None) -> "YearPairs":
+    """Load BindingDB patents by year, TDC's ``DTI_DG_Group`` (the paper's DTI)."""
+    return YearPairs(find(path, "dti_dg_group/bindingdb_patent"))
 
 
 class Pairs(Data):
-    """Pairs of a drug and a protein; a subclass says how they are split."""
+    """Pairs of a drug and a protein, each a number and a string; a subclass says how to split."""
 
     def __init__(
-        self, drugs: Codes, proteins: Codes, pairs: Rows, y: NDArray[np.float64], groups: Rows
+        self,
+        drugs: Iterable[str],
+        proteins: Iterable[str],
+        pairs: Rows,
+        y: NDArray[np.float64],
+        groups: Rows,
     ) -> None:
-        self._drugs, self._proteins, self._pairs, self._groups = drugs, proteins, pairs, groups
-        self._y = as_float(y[:, None])
+        self._drugs = encode(drugs, DRUG_SYMBOLS, DRUG_LENGTH)
+        self._proteins = encode(proteins, PROTEIN_SYMBOLS, PROTEIN_LENGTH)
+        self._pairs, self._y, self._groups = pairs, as_float(y[:, None]), groups
 
     def __len__(self) -> int:
         return len(self._y)
@@ -84,16 +84,12 @@ class FoldedPairs(Pairs):
     """A matrix of drugs and proteins with DeepDTA's folds.
 
     A row is a place in the present entries of the matrix, taken row by row; the group of a pair
-    is the number of its protein.
-
-    Args:
-        info: The facts.
-        folder: Has ``ligands_can.txt``, ``proteins.txt`` and ``folds/``.
-        affinity: Drugs x proteins in the order of the JSON files; NaN where a pair is missing.
+    is the number of its protein. ``affinity`` is drugs x proteins in the order of the JSON files,
+    NaN where a pair is missing.
     """
 
-    def __init__(self, info: Info, folder: Path, affinity: NDArray[np.float64]) -> None:
-        self.info = info
+    def __init__(self, name: str, folder: Path, affinity: NDArray[np.float64]) -> None:
+        self.info = DATASETS[name].info
         drugs, proteins = (
             _read_json(folder / f"{name}.txt", dict) for name in ("ligands_can", "proteins")
         )
@@ -103,13 +99,8 @@ class FoldedPairs(Pairs):
                 f"{len(proteins)} by its JSON files, got {affinity.shape}."
             )
         pairs = np.argwhere(~np.isnan(affinity))
-        super().__init__(
-            encode(list(drugs.values()), DRUG_SYMBOLS, DRUG_LENGTH),
-            encode(list(proteins.values()), PROTEIN_SYMBOLS, PROTEIN_LENGTH),
-            pairs,
-            affinity[pairs[:, 0], pairs[:, 1]],
-            pairs[:, 1],
-        )
+        y = affinity[pairs[:, 0], pairs[:, 1]]
+        super().__init__(drugs.values(), proteins.values(), pairs, y, pairs[:, 1])
         test = _read_json(folder / "folds/test_fold_setting1.txt", list)
         train = _read_json(folder / "folds/train_fold_setting1.txt", list)
         self._test = np.array(test, dtype=np.int64)
@@ -123,13 +114,9 @@ class FoldedPairs(Pairs):
             )
 
     def split(self, seed: int = 0, *, protocol: Rules = "tuned") -> Split:
-        """Test on the test fold, validate on a training fold, train on the others.
+        """Test on the test fold, validate on training fold ``seed % 5``, train on the others.
 
         The two protocols are the same.
-
-        Args:
-            seed: Training fold number ``seed % 5`` is the validation part.
-            protocol: ``"tuned"`` or ``"paper"``.
         """
         chosen = check_split(seed, protocol) % len(self._folds)
         rest = [fold for number, fold in enumerate(self._folds) if number != chosen]
@@ -140,16 +127,55 @@ class FoldedPairs(Pairs):
         )
 
 
+class YearPairs(Pairs):
+    """Patented pairs; the group of a pair is the year of its patent.
+
+    A row is a line of ``train_val.csv``, followed by those of ``test.csv``. Targets are as TDC
+    ships them.
+    """
+
+    info = DATASETS["dti"].info
+
+    def __init__(self, folder: Path) -> None:
+        import pandas as pd
+
+        earlier = _read_patents(folder / "train_val.csv", range(2013, 2019))
+        table = pd.concat([earlier, _read_patents(folder / "test.csv", range(2019, 2022))])
+        drug, drugs = pd.factorize(table["Drug"])
+        protein, proteins = pd.factorize(table["Target"])
+        y, years = table["Y"].to_numpy(np.float64), table["Year"].to_numpy(np.int64)
+        super().__init__(drugs, proteins, np.column_stack([drug, protein]), y, years)
+
+    def split(self, seed: int = 0, *, protocol: Rules = "tuned") -> Split:
+        """Train and validate on 2013 to 2018, test on 2019 and 2020; 2021 is too small to use.
+
+        The seed deals the rows of every year 80 / 20. All rows of these years are used, in both
+        protocols. The paper's scripts take a random share of each part once, the same number of
+        rows from every year (100 batches of 64, fewer if the smallest year has fewer), and then
+        mix the years in every batch.
+        """
+        seed = check_split(seed, protocol)
+        train, validation = [], []
+        for year in range(2013, 2019):
+            rows = np.flatnonzero(self._groups == year)
+            rows = numpy_generator(Stream.YEARS, seed, year).permutation(rows)
+            cut = len(rows) * 4 // 5
+            train.append(rows[:cut])
+            validation.append(rows[cut:])
+        return Split(
+            train=self._part(np.concatenate(train)),
+            validation=self._part(np.concatenate(validation)),
+            test=self._part(np.flatnonzero(np.isin(self._groups, (2019, 2020)))),
+        )
+
+
 class OneHotPairs(Lazy):
     """Pairs in one-hot code, written out when they are asked for.
 
     A sample is flat: drug symbols x 100 positions, then protein symbols x 1000 positions; so
     ``sample[:6300].view(63, 100)`` is the drug and ``sample[6300:].view(26, 1000)`` the protein.
-
-    Args:
-        drugs: Codes of the different drugs ``(n_drugs, 100)``.
-        proteins: Codes of the different proteins ``(n_proteins, 1000)``.
-        pairs: Numbers of drug and protein ``(n, 2)``.
+    ``drugs`` and ``proteins`` are the codes of the different ones, ``pairs`` the numbers of both
+    ``(n, 2)``.
     """
 
     def __init__(self, drugs: Codes, proteins: Codes, pairs: Rows) -> None:
@@ -161,30 +187,16 @@ class OneHotPairs(Lazy):
 
     def _stack(self, places: Rows) -> Tensor:
         drug, protein = self.pairs[places].T
-        ones = np.concatenate(
-            [
-                _flat(self.drugs[drug], DRUG_LENGTH),
-                N_DRUG + _flat(self.proteins[protein], PROTEIN_LENGTH),
-            ],
-            axis=1,
-        )
+        of_drug = _flat(self.drugs[drug], DRUG_LENGTH)
+        of_protein = N_DRUG + _flat(self.proteins[protein], PROTEIN_LENGTH)
+        ones = np.hstack([of_drug, of_protein])
         return torch.zeros(len(places), N_FEATURES).scatter_(1, torch.from_numpy(ones), 1.0)
 
 
-def encode(strings: Sequence[str], symbols: str, length: int) -> Codes:
-    """Return the places of the symbols of each string.
+def encode(strings: Iterable[str], symbols: str, length: int) -> Codes:
+    """Return the places of the symbols of each string, ``(n, length)``.
 
-    Args:
-        strings: The strings; cut to ``length``, or padded with ``?``.
-        symbols: The symbols in the order of their codes; any other counts as ``?``.
-        length: Number of positions.
-
-    Returns:
-        Codes ``(n, length)``.
-
-    Example:
-        >>> encode(["ABBA", "A*"], "?AB", 3).tolist()
-        [[1, 2, 2], [1, 0, 0]]
+    Strings are cut to ``length`` or padded with ``?``, for which every unknown symbol counts too.
     """
     table = np.full(256, symbols.index("?"), dtype=np.uint8)
     for code, symbol in enumerate(symbols):
@@ -197,11 +209,25 @@ def _flat(codes: Codes, length: int) -> Rows:
     return codes.astype(np.int64) * length + np.arange(length)
 
 
-def expect(path: Path) -> Path:
-    """Return the path of a file that must be there."""
-    if not path.is_file():
-        raise DataNotFoundError(f"{path} is not here, and this data set needs it.")
-    return path
+def _read_patents(path: Path, years: range) -> "pd.DataFrame":
+    """Return drugs, proteins, targets and years of a file of TDC."""
+    import pandas as pd
+
+    wanted = ["Drug", "Target", "Y", "Year"]
+    table = read_columns(path, wanted)[wanted]
+    table = table.assign(Y=pd.to_numeric(table["Y"], errors="coerce"))
+    absent = table.isna().sum()
+    if absent.any():
+        counts = ", ".join(f"{n} in {name}" for name, n in absent.items() if n)
+        raise DataError(
+            f"{path} must have a text in Drug and Target and a number in Y and Year in every row, "
+            f"got none: {counts}."
+        )
+    if not table["Year"].isin(years).all():
+        other = table["Year"][~table["Year"].isin(years)].iloc[0]
+        raise DataError(f"`Year` in {path} must be from {years[0]} to {years[-1]}, got {other}.")
+    proteins = table["Target"].astype(str).str.upper()
+    return table.assign(Drug=table["Drug"].astype(str), Target=proteins)
 
 
 def _read_json(path: Path, kind: type[T]) -> T:

@@ -11,8 +11,8 @@ from torch import Tensor
 
 from regaug._checks import check_choice
 from regaug.data.base import Data, Part, Rows, Rules, Split, as_float, check_split
-from regaug.data.datasets.facts import FACTS
-from regaug.data.datasets.files import find
+from regaug.data.datasets.facts import DATASETS
+from regaug.data.datasets.files import expect, find, read_columns
 from regaug.data.lazy import Lazy
 from regaug.exceptions import DataError, DataNotFoundError
 
@@ -40,13 +40,9 @@ _URBAN = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0
 def load_povertymap(fold: Fold = "A", *, path: str | Path | None = None) -> "PovertyMap":
     """Load PovertyMap (WILDS, version 1.1) from its folder ``poverty_v1.1``.
 
-    Args:
-        fold: Which countries are held out, ``"A"`` to ``"E"``. The paper averages over all five.
-        path: The folder; found as every data file if None.
-
-    Returns:
-        The data; a sample is an image ``(8, 224, 224)`` with bands BLUE, GREEN, RED, SWIR1, SWIR2,
-        TEMP1, NIR, NIGHTLIGHTS, the target an index of wealth.
+    ``fold`` says which countries are held out; the paper averages over all five. A sample is an
+    image ``(8, 224, 224)`` with bands BLUE, GREEN, RED, SWIR1, SWIR2, TEMP1, NIR, NIGHTLIGHTS, the
+    target an index of wealth.
     """
     check_choice("fold", fold, tuple(HELD_OUT))
     return PovertyMap(find(path, "poverty_v1.1"), fold=fold)
@@ -55,7 +51,7 @@ def load_povertymap(fold: Fold = "A", *, path: str | Path | None = None) -> "Pov
 class PovertyMap(Data):
     """PovertyMap; ``load_povertymap`` returns one."""
 
-    info = FACTS["povertymap"]
+    info = DATASETS["povertymap"].info
 
     def __init__(self, folder: Path, *, fold: Fold = "A") -> None:
         table = _read_metadata(folder)
@@ -73,11 +69,7 @@ class PovertyMap(Data):
         """Split by the rule of WILDS: train in some countries, validate and test in others.
 
         ``more`` has ``"id-validation"`` and ``"id-test"``: 1,000 images each from the countries of
-        the training part. The two protocols are the same.
-
-        Args:
-            seed: Without effect: ``fold`` decides.
-            protocol: ``"tuned"`` or ``"paper"``.
+        the training part. The fold decides; the seed has no effect, nor has the protocol.
         """
         check_split(seed, protocol)
         before = "EABCD"["ABCDE".index(self.fold)]
@@ -91,14 +83,12 @@ class PovertyMap(Data):
             )
         np.random.default_rng(ord(self.fold) + _SEED).shuffle(inside)
         id_validation, id_test, train = np.split(inside, [_KEPT, 2 * _KEPT])
+        id_parts = {"id-validation": id_validation, "id-test": id_test}
         return Split(
             train=self._part(np.sort(train)),
             validation=self._part(np.flatnonzero(validation)),
             test=self._part(np.flatnonzero(test)),
-            more={
-                "id-validation": self._part(np.sort(id_validation)),
-                "id-test": self._part(np.sort(id_test)),
-            },
+            more={name: self._part(np.sort(rows)) for name, rows in id_parts.items()},
         )
 
     def _part(self, rows: Rows) -> Part:
@@ -107,12 +97,7 @@ class PovertyMap(Data):
 
 
 class SatelliteImages(Lazy):
-    """Satellite images that are read when they are asked for.
-
-    Args:
-        folder: The folder of the ``.npz`` files.
-        rows: Their numbers.
-    """
+    """Satellite images, ``.npz`` files of a folder, that are read when they are asked for."""
 
     def __init__(self, folder: str, rows: Rows) -> None:
         super().__init__(len(rows), _SHAPE)
@@ -138,19 +123,10 @@ def _read_metadata(folder: Path) -> "pd.DataFrame":
     """Return the three columns that are used, checked."""
     import pandas as pd
 
+    needed = "RELEASE_v1.1.txt, dhs_metadata.csv and images/landsat_poverty_img_<i>.npz"
     for name in ("RELEASE_v1.1.txt", "dhs_metadata.csv", "images"):
-        if not (folder / name).exists():
-            raise DataNotFoundError(
-                f"{folder / name} is not here. PovertyMap needs RELEASE_v1.1.txt, "
-                "dhs_metadata.csv and images/landsat_poverty_img_<i>.npz in its folder."
-            )
-    table = pd.read_csv(folder / "dhs_metadata.csv")
-    absent = [name for name in _COLUMNS if name not in table]
-    if absent:
-        raise DataError(
-            f"dhs_metadata.csv must have the columns {', '.join(_COLUMNS)}, "
-            f"got {', '.join(map(str, table.columns))}."
-        )
+        expect(folder / name, f". PovertyMap needs {needed} in its folder.")
+    table = read_columns(folder / "dhs_metadata.csv", _COLUMNS)
     unknown = sorted(set(table["country"].astype(str)) - COUNTRIES)
     if unknown:
         raise DataError(

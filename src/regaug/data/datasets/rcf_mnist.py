@@ -13,7 +13,7 @@ from torch import Tensor
 from regaug._checks import check_integer
 from regaug._random import Stream, numpy_generator
 from regaug.data.base import Data, Part, Rows, Rules, Split, as_float, check_split
-from regaug.data.datasets.facts import FACTS
+from regaug.data.datasets.facts import DATASETS
 from regaug.data.datasets.files import find
 from regaug.data.lazy import Lazy
 from regaug.exceptions import DataError
@@ -34,12 +34,8 @@ def load_rcf_mnist(*, path: str | Path | None = None, seed: int = 0) -> "RCFMNIS
     the others, in validation r is random, in test it is the other way round. So a net that reads
     the angle from the color fails.
 
-    Args:
-        path: ``train-images-idx3-ubyte.gz`` or its folder; found as every data file if None.
-        seed: Seed of the angles. They belong to the data, so all splits share them.
-
-    Returns:
-        The data; a sample is an image ``(3, 28, 28)`` with values in [-1, 1].
+    ``path`` is ``train-images-idx3-ubyte.gz`` or its folder. ``seed`` is that of the angles, which
+    belong to the data: all splits share them. A sample is ``(3, 28, 28)``, values in [-1, 1].
     """
     file = find(path, f"fashion_mnist/{_FILE}")
     return RCFMNIST(file / _FILE if file.is_dir() else file, seed=seed)
@@ -48,7 +44,7 @@ def load_rcf_mnist(*, path: str | Path | None = None, seed: int = 0) -> "RCFMNIS
 class RCFMNIST(Data):
     """RCF-MNIST; ``load_rcf_mnist`` returns one."""
 
-    info = FACTS["rcf-mnist"]
+    info = DATASETS["rcf-mnist"].info
 
     def __init__(self, path: Path, *, seed: int = 0) -> None:
         self._path = str(path)
@@ -60,14 +56,10 @@ class RCFMNIST(Data):
         return len(self._turns)
 
     def split(self, seed: int = 0, *, protocol: Rules = "tuned") -> Split:
-        """Split at random into 4/6, 1/6 and 1/6 of the images, and color them.
+        """Split at random into 4/6, 1/6 and 1/6 of the images, and color them, by the seed.
 
         ``more["test-unshifted"]`` has the test images with colors as in training. The two
         protocols are the same.
-
-        Args:
-            seed: Seed of the parts and of the colors.
-            protocol: ``"tuned"`` or ``"paper"``.
         """
         rng = numpy_generator(Stream.IMAGES, check_split(seed, protocol))
         n = len(self)
@@ -94,14 +86,7 @@ class RCFMNIST(Data):
 
 
 class ColoredImages(Lazy):
-    """Images that are rotated and colored when they are asked for.
-
-    Args:
-        path: The IDX file.
-        rows: Which images.
-        turns: Rotation of each, in whole turns.
-        colors: Redness r of each, in [0, 1].
-    """
+    """Images of an IDX file, rotated (in whole turns) and colored when they are asked for."""
 
     def __init__(self, path: str, rows: Rows, turns: Floats, colors: Floats) -> None:
         super().__init__(len(rows), (3, *read_images(path).shape[1:]))
@@ -116,19 +101,7 @@ class ColoredImages(Lazy):
 
 
 def color(gray: NDArray[np.uint8], r: float) -> Tensor:
-    """Color a gray image between blue (r = 0) and red (r = 1).
-
-    Args:
-        gray: Grey levels ``(height, width)``; those up to 5 stay gray.
-        r: Redness, in [0, 1].
-
-    Returns:
-        The image ``(3, height, width)``, float32, with values in [-1, 1].
-
-    Example:
-        >>> color(np.array([[0, 255]], dtype=np.uint8), 0.75).tolist()
-        [[[-1.0, 0.5]], [[-1.0, -1.0]], [[-1.0, -0.5]]]
-    """
+    """Color a gray image between blue (r = 0) and red (r = 1): ``(3, height, width)``."""
     levels = torch.from_numpy(gray.astype(np.float32)) / 255
     tint = torch.tensor([r, 0.0, 1 - r], dtype=torch.float32)[:, None, None]
     return (torch.where(torch.from_numpy(gray > _DARK), levels * tint, levels) - 0.5) * 2
@@ -147,8 +120,8 @@ def read_images(path: str) -> NDArray[np.uint8]:
     magic, n, height, width = header
     if magic != _MAGIC or len(content) != 16 + n * height * width or n < 6:
         raise DataError(
-            f"{path} must hold at least 6 images in the IDX format (magic number {_MAGIC}, count, "
-            f"rows, columns, then a byte per pixel), got the header {header} and "
-            f"{len(content)} bytes."
+            f"{path} must hold at least 6 images in the IDX format (magic number {_MAGIC}, "
+            "count, rows, columns, then a byte per pixel), got the header "
+            f"{header} and {len(content)} bytes."
         )
     return np.frombuffer(content, dtype=np.uint8, offset=16).reshape(n, height, width)

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from regaug._checks import check_choice, check_integer
 from regaug.data.base import Data, Info, Part, Rules
-from regaug.data.datasets.facts import FACTS
+from regaug.data.datasets.facts import DATASETS
 from regaug.data.datasets.files import locate
 from regaug.data.lazy import Index
 from regaug.data.scaling import Scaler, StandardizedSplit
@@ -29,18 +29,8 @@ class Windows:
     """Windows of a series, ``(n, window, columns)``, cut out when they are asked for.
 
     All windows together would be ``window`` times as large as the series, whose memory they share.
-    What an index returns is a copy and may be changed.
-
-    Args:
-        series: ``(time, columns)``.
-        window: Rows of a window.
-        first: Row at which the first window begins; each begins a row after the one before.
-        n: Number of windows.
-
-    Example:
-        >>> windows = Windows(torch.arange(6.0)[:, None], 3, first=1, n=3)
-        >>> windows.shape, windows[[0, 2]].squeeze(-1).tolist()
-        ((3, 3, 1), [[1.0, 2.0, 3.0], [3.0, 4.0, 5.0]])
+    What an index returns is a copy and may be changed. The first of ``n`` windows begins at row
+    ``first`` of the series ``(time, columns)``, each a row after the one before.
     """
 
     def __init__(self, series: Tensor, window: int, *, first: int, n: int) -> None:
@@ -156,20 +146,17 @@ class SeriesData(Data):
 def load_exchange_rate() -> SeriesData:
     """Return Exchange-Rate: 7588 days of 8 currencies; 168 days in, the 12th after them out."""
     series = _read(locate("exchange_rate/exchange_rate.txt.gz"), rows=7588, columns=8)
-    info = FACTS["exchange-rate"]
-    return SeriesData(series, info=info, horizon=12)
+    return SeriesData(series, info=DATASETS["exchange-rate"].info, horizon=12)
 
 
 def load_electricity(path: str | Path | None = None) -> SeriesData:
     """Return Electricity: 26304 hours of 321 clients; 168 hours in, the 24th after them out.
 
-    Args:
-        path: A file in the layout of LSTNet (numbers alone) or of Autoformer (a header and a
-            ``date`` column, which is dropped), with any number of rows and columns. None takes the
-            whole data, or with a warning the 2 clients that the data folder has, if it has those
-            only.
+    ``path`` is a file in the layout of LSTNet (numbers alone) or of Autoformer (a header and a
+    ``date`` column, which is dropped), with any number of rows and columns. None takes the whole
+    data, or with a warning the 2 clients that the data folder has, if it has those only.
     """
-    info = FACTS["electricity"]
+    info = DATASETS["electricity"].info
     origin = info.origin
     if path is not None:
         series = _read(Path(path))
@@ -195,13 +182,10 @@ def load_electricity(path: str | Path | None = None) -> SeriesData:
 def load_etth1() -> SeriesData:
     """Return ETTh1: 17420 hours of 6 loads and the oil temperature of a power transformer."""
     series = _read(locate("etth1/ETTh1.csv"), rows=17420, columns=7)
-    info = FACTS["etth1"]
-    return SeriesData(series, info=info, horizon=24)
+    return SeriesData(series, info=DATASETS["etth1"].info, horizon=24)
 
 
-def _read(
-    path: Path, *, rows: int | None = None, columns: int | None = None
-) -> NDArray[np.float32]:
+def _read(path: Path, *, rows: int = 0, columns: int = 0) -> NDArray[np.float32]:
     """Read a comma-separated series; a header and a first column called ``date`` are dropped."""
     try:
         with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8") as file:

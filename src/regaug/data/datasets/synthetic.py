@@ -1,6 +1,7 @@
 """Points on manifolds whose dimension is known."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -8,13 +9,12 @@ import numpy as np
 from regaug import _random
 from regaug._checks import check_choice, check_integer, check_range
 from regaug.data.arrays import ArrayData
-from regaug.data.base import Info
+from regaug.data.datasets.facts import DATASETS
 from regaug.data.scaling import Values
 from regaug.data.splits import ThreeParts, random_split
 from regaug.exceptions import ArgumentError
 
-# Columns of the inputs of "plane".
-PLANE_COLUMNS = 40
+PLANE_COLUMNS = 40  # of the inputs of "plane"
 
 
 class Manifold(ArrayData):
@@ -28,12 +28,7 @@ class Manifold(ArrayData):
 
 
 def make_manifold(
-    kind: str,
-    n: int = 1000,
-    noise: float = 0.0,
-    seed: int = 0,
-    *,
-    dimension: int | None = None,
+    kind: str, n: int = 1000, noise: float = 0.0, seed: int = 0, *, dimension: int | None = None
 ) -> Manifold:
     """Draw points on a manifold whose dimension is known.
 
@@ -72,17 +67,11 @@ def make_manifold(
     else:
         own, draw = _KINDS[kind]
         x, y = draw(n, rng)
+    origin = f"{n} points drawn with seed {seed}, noise {noise:g}"
     data = Manifold(
         x + noise * errors.standard_normal(x.shape),
         y + noise * errors.standard_normal(y.shape),
-        info=Info(
-            name=f"synthetic-{kind}",
-            task="table",
-            metric="rmse",
-            split="Rows at random by the seed, 60 / 20 / 20 %.",
-            license="none needed: generated",
-            origin=f"{n} points drawn with seed {seed}, noise {noise:g}",
-        ),
+        info=replace(DATASETS[f"synthetic-{kind}"].info, origin=origin),
         rule=partial(_deal, n=n),
     )
     data.dimension = own

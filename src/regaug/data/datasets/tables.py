@@ -12,79 +12,43 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regaug.data.arrays import ArrayData
-from regaug.data.datasets.facts import FACTS
+from regaug.data.datasets.facts import DATASETS
 from regaug.data.datasets.files import locate
 from regaug.data.scaling import Values
 from regaug.data.splits import ThreeParts, ordered_group_split, random_split
 from regaug.exceptions import DataError
 
-_NO2_COLUMNS = (
-    "cars_per_hour",
-    "temperature_at_2m",
-    "wind_speed",
-    "temperature_diff_2m_25m",
-    "wind_direction",
-    "hour_of_day",
-    "day",
-    "target",
+_NO2_HEADER = (
+    "cars_per_hour\ttemperature_at_2m\twind_speed\ttemperature_diff_2m_25m\twind_direction\t"
+    "hour_of_day\tday\ttarget"
 )
-_SKILLCRAFT_COLUMNS = (
-    "GameID",
-    "LeagueIndex",
-    "Age",
-    "HoursPerWeek",
-    "TotalHours",
-    "APM",
-    "SelectByHotkeys",
-    "AssignToHotkeys",
-    "UniqueHotkeys",
-    "MinimapAttacks",
-    "MinimapRightClicks",
-    "NumberOfPACs",
-    "GapBetweenPACs",
-    "ActionLatency",
-    "ActionsInPAC",
-    "TotalMapExplored",
-    "WorkersMade",
-    "UniqueUnitsMade",
-    "ComplexUnitsMade",
-    "ComplexAbilitiesUsed",
+_SKILLCRAFT_HEADER = (
+    "GameID,LeagueIndex,Age,HoursPerWeek,TotalHours,APM,SelectByHotkeys,AssignToHotkeys,"
+    "UniqueHotkeys,MinimapAttacks,MinimapRightClicks,NumberOfPACs,GapBetweenPACs,ActionLatency,"
+    "ActionsInPAC,TotalMapExplored,WorkersMade,UniqueUnitsMade,ComplexUnitsMade,"
+    "ComplexAbilitiesUsed"
 )
 
 
 def load_diabetes() -> ArrayData:
-    """Return scikit-learn's diabetes table: 442 patients, 10 inputs in their own units.
-
-    Example:
-        >>> load_diabetes().x.shape
-        (442, 10)
-    """
+    """Return scikit-learn's diabetes table: 442 patients, 10 inputs in their own units."""
     from sklearn.datasets import load_diabetes as load
 
     # Not scikit-learn's scaled columns: their scale comes from all rows.
-    x, y = load(return_X_y=True, scaled=False)
-    info = FACTS["diabetes"]
-    return ArrayData(x, y, info=info, rule=partial(_deal, n=len(y)))
+    return _dealt("diabetes", *load(return_X_y=True, scaled=False))
 
 
 def load_airfoil() -> ArrayData:
     """Return Airfoil Self-Noise: 1503 rows, 5 inputs, the sound pressure level in dB."""
     cells = _read(locate("airfoil/airfoil_self_noise.dat"), rows=1503, columns=6, delimiter="\t")
-    info = FACTS["airfoil"]
-    return ArrayData(
-        cells[:, :5], cells[:, 5], info=info, rule=partial(_deal, n=1503, sizes=(1003, 300, 200))
-    )
+    return _dealt("airfoil", cells[:, :5], cells[:, 5], (1003, 300, 200))
 
 
 def load_no2() -> ArrayData:
     """Return NO2: 500 hours beside a road in Oslo, 7 inputs, the log of the concentration."""
-    cells = _read(
-        locate("no2/547_no2.tsv.gz"), rows=500, columns=8, delimiter="\t", header=_NO2_COLUMNS
-    )
-    info = FACTS["no2"]
-    return ArrayData(
-        cells[:, :7], cells[:, 7], info=info, rule=partial(_deal, n=500, sizes=(200, 200, 100))
-    )
+    path = locate("no2/547_no2.tsv.gz")
+    cells = _read(path, rows=500, columns=8, delimiter="\t", header=_NO2_HEADER)
+    return _dealt("no2", cells[:, :7], cells[:, 7], (200, 200, 100))
 
 
 def load_crimes() -> ArrayData:
@@ -92,28 +56,27 @@ def load_crimes() -> ArrayData:
     path = locate("crimes/communities.data")
     # Columns 1 to 3 say which place it is (county, community, name) and are not used.
     cells = _read(path, rows=1994, columns=128, text=(1, 2, 3), missing=range(5, 127))
-    states = cells[:, 0].astype(np.int64)
-    info = FACTS["crimes"]
-    return ArrayData(
-        cells[:, 5:127],
-        cells[:, 127],
-        info=info,
-        rule=partial(_deal_in_order, groups=states),
-        groups=states,
-    )
+    return _in_order("crimes", cells[:, 5:127], cells[:, 127], cells[:, 0])
 
 
 def load_skillcraft() -> ArrayData:
     """Return SkillCraft1: 3395 players, 17 inputs, the latency of actions, groups = leagues."""
     path = locate("skillcraft/SkillCraft1_Dataset.csv")
-    cells = _read(path, rows=3395, columns=20, header=_SKILLCRAFT_COLUMNS, missing=(2, 3, 4))
-    target = _SKILLCRAFT_COLUMNS.index("ActionLatency")
-    leagues = cells[:, 1].astype(np.int64)
-    info = FACTS["skillcraft"]
+    cells = _read(path, rows=3395, columns=20, header=_SKILLCRAFT_HEADER, missing=(2, 3, 4))
+    target = _SKILLCRAFT_HEADER.split(",").index("ActionLatency")
     x = np.delete(cells, [0, 1, target], axis=1)
-    return ArrayData(
-        x, cells[:, target], info=info, rule=partial(_deal_in_order, groups=leagues), groups=leagues
-    )
+    return _in_order("skillcraft", x, cells[:, target], cells[:, 1])
+
+
+def _dealt(name: str, x: Values, y: Values, sizes: Sequence[int] | None = None) -> ArrayData:
+    rule = partial(_deal, n=len(y), sizes=sizes)
+    return ArrayData(x, y, info=DATASETS[name].info, rule=rule)
+
+
+def _in_order(name: str, x: Values, y: Values, groups: Values) -> ArrayData:
+    numbers = groups.astype(np.int64)
+    rule = partial(_deal_in_order, groups=numbers)
+    return ArrayData(x, y, info=DATASETS[name].info, rule=rule, groups=numbers)
 
 
 def _deal(seed: int, *, n: int, sizes: Sequence[int] | None = None) -> ThreeParts:
@@ -130,24 +93,19 @@ def _read(
     rows: int,
     columns: int,
     delimiter: str = ",",
-    header: Sequence[str] = (),
+    header: str = "",
     missing: Container[int] = (),
     text: Container[int] = (),
 ) -> Values:
-    """Read a table of numbers whose size is known.
+    """Read a table of numbers whose size, and first line if that is a header, are known.
 
-    Args:
-        path: The file; unpacked on the way if its name ends in .gz.
-        rows: Rows it must have, without the header.
-        columns: Columns it must have.
-        delimiter: What stands between two cells.
-        header: Names that the first line must hold, if it holds names.
-        missing: Columns in which "?" may stand for a missing value, which becomes NaN.
-        text: Columns that are not numbers; they become NaN.
+    In the columns of ``missing`` a "?" may stand for a missing value, which becomes NaN, as does
+    everything in those of ``text``.
     """
     lines = _lines(path, delimiter)
-    if header and lines[:1] != [list(header)]:
-        raise DataError(f"{path} must begin with the names {', '.join(header)}.")
+    names = header.split(delimiter)
+    if header and lines[:1] != [names]:
+        raise DataError(f"{path} must begin with the names {', '.join(names)}.")
     lines = lines[1:] if header else lines
     widths = {len(line) for line in lines}
     if len(lines) != rows or widths != {columns}:

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterator
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from types import ModuleType
@@ -17,8 +16,8 @@ from torch import Tensor
 from regaug._checks import check_integer
 from regaug._random import Stream, numpy_generator
 from regaug.data.base import Data, Part, Rows, Rules, Split, as_float, check_split
-from regaug.data.datasets.facts import FACTS
-from regaug.data.datasets.files import find
+from regaug.data.datasets.facts import DATASETS
+from regaug.data.datasets.files import expect, find, read_columns
 from regaug.data.lazy import Lazy
 from regaug.exceptions import DataError, DataNotFoundError, MissingExtraError
 
@@ -34,19 +33,14 @@ _SPLITS = ("TRAIN", "VAL", "TEST")
 
 Pixels = NDArray[np.uint8]
 Floats = NDArray[np.float64]
+Scale = tuple[Floats, Floats]  # mean and standard deviation of each channel
 
 
 def load_echo(*, path: str | Path | None = None, frames: int = 32, period: int = 2) -> "Echo":
     """Load EchoNet-Dynamic; the target is the ejection fraction in percent.
 
-    Args:
-        path: The folder with ``FileList.csv``, ``VolumeTracings.csv`` and ``Videos``; ``echonet``,
-            found as every data file, if None.
-        frames: Frames in a clip.
-        period: A clip takes every ``period``-th frame.
-
-    Returns:
-        The data; a sample is a clip ``(3, frames, 112, 112)``, standardized per channel.
+    A sample is a clip ``(3, frames, 112, 112)`` of every ``period``-th frame, standardized per
+    channel.
     """
     _av()
     return Echo(find(path, "echonet"), frames=frames, period=period)
@@ -58,7 +52,7 @@ class Echo(Data):
     A row is a video of ``FileList.csv``, without those that have fewer than two traced frames.
     """
 
-    info = FACTS["echo"]
+    info = DATASETS["echo"].info
 
     def __init__(self, folder: Path, *, frames: int = 32, period: int = 2) -> None:
         table = _read_list(folder)
@@ -70,42 +64,30 @@ class Echo(Data):
         self._lengths = table["NumberOfFrames"].to_numpy(dtype=np.int64)
         split = table["Split"].to_numpy().astype(str)
         self._rows: list[Rows] = [np.flatnonzero(split == name) for name in _SPLITS]
-        self._scale: tuple[Floats, Floats] | None = None
+        self._scale: Scale | None = None
 
     def __len__(self) -> int:
         return len(self._y)
 
     def split(self, seed: int = 0, *, protocol: Rules = "tuned") -> Split:
-        """Split as the list says; training clips differ from epoch to epoch.
+        """Split as the list says; training clips differ from epoch to epoch, and by the seed.
 
         A training clip starts at a random frame and is moved by up to 12 pixels, as in the paper's
         scripts; see :class:`RandomClips`. The other clips start at frame 0 and stay where they
         are. The scripts average the prediction for a test video over its clips from every possible
         start; here it is that of its first clip. The first call reads up to 128 training videos,
         for the mean and standard deviation of each channel. The two protocols are the same.
-
-        Args:
-            seed: Seed of the training clips.
-            protocol: ``"tuned"`` or ``"paper"``.
         """
         check_split(seed, protocol)
         train, validation, test = self._rows
-        first = partial(Clips, frames=self.frames, period=self.period, scale=self.scale())
-        clips = RandomClips(
-            self._paths(train),
-            self._lengths[train],
-            seed=seed,
-            frames=self.frames,
-            period=self.period,
-            scale=self.scale(),
-        )
+        form = (self.frames, self.period, self.scale())
         return Split(
-            train=self._part(clips, train),
-            validation=self._part(first(self._paths(validation)), validation),
-            test=self._part(first(self._paths(test)), test),
+            self._part(RandomClips(self._paths(train), self._lengths[train], seed, *form), train),
+            self._part(Clips(self._paths(validation), *form), validation),
+            self._part(Clips(self._paths(test), *form), test),
         )
 
-    def scale(self) -> tuple[Floats, Floats]:
+    def scale(self) -> Scale:
         """Return mean and standard deviation of each channel, of random training videos."""
         if self._scale is None:
             rows = numpy_generator(Stream.COLORS, 0).permutation(self._rows[0])[:_SAMPLED]
@@ -128,18 +110,9 @@ class Echo(Data):
 
 
 class Clips(Lazy):
-    """The first clips of videos, read when they are asked for; frames after the end are zero.
+    """The first clips of videos, read when they are asked for; frames after the end are zero."""
 
-    Args:
-        paths: The videos.
-        frames: Frames in a clip.
-        period: Step from frame to frame.
-        scale: Mean and standard deviation of each channel.
-    """
-
-    def __init__(
-        self, paths: list[str], *, frames: int, period: int, scale: tuple[Floats, Floats]
-    ) -> None:
+    def __init__(self, paths: list[str], frames: int, period: int, scale: Scale) -> None:
         super().__init__(len(paths), (3, frames, _SIZE, _SIZE))
         self.paths, self.frames, self.period = paths, frames, period
         self.mean, self.std = (torch.from_numpy(values).float() for values in scale)
@@ -164,27 +137,12 @@ class RandomClips(Clips):
 
     The frames are padded with 12 zero pixels on every side and cropped back to their size. What is
     drawn for a video depends on the seed, the epoch and the video's place alone.
-
-    Args:
-        paths: The videos.
-        lengths: Frames in each video.
-        seed: Seed of the draws.
-        frames: Frames in a clip.
-        period: Step from frame to frame.
-        scale: Mean and standard deviation of each channel.
     """
 
     def __init__(
-        self,
-        paths: list[str],
-        lengths: Rows,
-        *,
-        seed: int,
-        frames: int,
-        period: int,
-        scale: tuple[Floats, Floats],
+        self, paths: list[str], lengths: Rows, seed: int, frames: int, period: int, scale: Scale
     ) -> None:
-        super().__init__(paths, frames=frames, period=period, scale=scale)
+        super().__init__(paths, frames, period, scale)
         self.lengths, self.seed = lengths, seed
         # In shared memory, so that the copies in a loader's workers follow it.
         self._epoch = torch.zeros((), dtype=torch.int64).share_memory_()  # type: ignore[no-untyped-call]
@@ -239,20 +197,10 @@ def _av() -> ModuleType:
 
 def _read_list(folder: Path) -> "pd.DataFrame":
     """Return the videos that are used: file name, EF, number of frames, part."""
-    import pandas as pd
-
+    needed = "FileList.csv, VolumeTracings.csv and Videos/<FileName>.avi"
     for name in ("FileList.csv", "VolumeTracings.csv", "Videos"):
-        if not (folder / name).exists():
-            raise DataNotFoundError(
-                f"{folder / name} is not here. EchoNet-Dynamic needs FileList.csv, "
-                "VolumeTracings.csv and Videos/<FileName>.avi in its folder."
-            )
-    table = pd.read_csv(folder / "FileList.csv", dtype={"FileName": str, "Split": str})
-    if not set(_LISTED) <= set(table.columns):
-        raise DataError(
-            f"FileList.csv must have the columns {', '.join(_LISTED)}, "
-            f"got {', '.join(map(str, table.columns))}."
-        )
+        expect(folder / name, f". EchoNet-Dynamic needs {needed} in its folder.")
+    table = read_columns(folder / "FileList.csv", _LISTED, FileName=str, Split=str)
     table["Split"] = table["Split"].str.upper()
     if not table["Split"].isin(_SPLITS).all():
         other = table["Split"][~table["Split"].isin(_SPLITS)].iloc[0]

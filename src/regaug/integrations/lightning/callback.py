@@ -33,7 +33,7 @@ from regaug.integrations.lightning.loader import (
     read_rows,
     with_sampler,
 )
-from regaug.integrations.lightning.targets import TargetsWatch
+from regaug.integrations.lightning.targets import TargetsGuard
 from regaug.integrations.lightning.wrapper import replace_loader, wrap_training_step
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class AugmentCallback(Callback):
         self._seed = aug.generator.initial_seed()
         self._undo = ExitStack()  # what is to be put back when `fit` ends
         self._at: AtLayer[Any] | None = None
-        self._is_restored = self._is_watched = False
+        self._is_restored = self._is_guarded = False
         self._number = self._batch = 0
 
     @property
@@ -139,7 +139,7 @@ class AugmentCallback(Callback):
         if stage != "fit":
             return
         self._undo.close()
-        self._is_restored = self._is_watched = False
+        self._is_restored = self._is_guarded = False
         generator = self.augmentation.generator
         self._seed = generator.initial_seed()
         self._undo.callback(generator.set_state, generator.get_state())
@@ -235,13 +235,13 @@ class AugmentCallback(Callback):
         def step(x: Tensor, new_y: Tensor) -> Any:
             if self.targets == "keep":
                 return run(x, y)
-            # The first step that gets its targets late is watched, the others are alike. They are
+            # The first step that gets its targets late is guarded, the others are alike. They are
             # the same while nothing is augmented, and filled if this step acts at the inputs.
-            if self._is_watched or new_y is y:
+            if self._is_guarded or new_y is y:
                 return run(x, new_y)
-            watch = TargetsWatch(new_y, at.place)
-            self._is_watched = not watch.is_filled
-            with watch:
+            guard = TargetsGuard(new_y, at.place)
+            self._is_guarded = not guard.is_filled
+            with guard:
                 return run(x, new_y)
 
         self.augmentation.params = self.augmentation.neutral  # the layer may not run

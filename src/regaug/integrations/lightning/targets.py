@@ -10,8 +10,8 @@ from torch.overrides import TorchFunctionMode
 from regaug.exceptions import PlaceError
 
 
-class TargetsWatch(TorchFunctionMode):
-    """Watches a tensor of targets that is filled in later, when a layer has run.
+class TargetsGuard(TorchFunctionMode):
+    """Guards a tensor of targets that is filled in later, when a layer has run.
 
     Views of it (``y.squeeze(1)``, ``y[:, 0]``) get the new values too. What has been computed from
     it before (``y * 2``, ``y.double()``) does not: when such a tensor meets one with a gradient,
@@ -42,7 +42,7 @@ class TargetsWatch(TorchFunctionMode):
         if function == Tensor.copy_ and args[0] is self._targets:
             self.is_filled = True
         elif function == Tensor.copy_ and not self._is_stale(args[1]):
-            self._stale.pop(id(args[0]), None)  # it has got new values: targets of another watch
+            self._stale.pop(id(args[0]), None)  # it has got new values: targets of another guard
         elif not self.is_filled and self._targets._version != version:
             raise PlaceError(self._explain("changes the targets in place"))
         else:
