@@ -35,12 +35,9 @@ def check_integer(
     name: str, value: int, low: int, high: int | None = None, *, hint: str = ""
 ) -> int:
     """Return ``value`` as an int if it is whole and lies in [low, high]."""
-    try:
-        number = value.__index__()
-    except AttributeError:
-        raise ArgumentTypeError(f"`{name}` must be a whole number, got {value!r}.") from None
-    if isinstance(value, bool):
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise ArgumentTypeError(f"`{name}` must be a whole number, got {value!r}.")
+    number = value.__index__()
     if number < low or (high is not None and number > high):
         span = f"at least {low}" if high is None else f"from {low} to {high}"
         raise ArgumentError(f"`{name}` must be {span}, got {number}.{hint and ' ' + hint}")

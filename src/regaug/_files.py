@@ -26,18 +26,12 @@ JSON: TypeAlias = "Mapping[str, JSON] | Sequence[JSON] | str | int | float | Non
 
 FORMAT = 1
 DAY = 24 * 3600.0  # seconds after which a half-written file is nobody's: its process was killed
-DTYPES = (
-    *(torch.float64, torch.float32, torch.float16, torch.bfloat16),
-    *(torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool),
-)
 PLAIN = (str, int, type(None))  # JSON keeps them as they are, and bool, which is an int
 MALFORMED = (AttributeError, LookupError, TypeError, ValueError, RecursionError)
+FULL, FORBIDDEN = (errno.ENOSPC, errno.EDQUOT), (errno.EACCES, errno.EPERM, errno.EROFS)
 HINTS = {
-    errno.ENOSPC: "Free some space and run the same command again.",
-    errno.EDQUOT: "Free some space and run the same command again.",
-    errno.EACCES: "Choose a folder that you may write to.",
-    errno.EPERM: "Choose a folder that you may write to.",
-    errno.EROFS: "Choose a folder that you may write to.",
+    **dict.fromkeys(FULL, "Free some space and run the same command again."),
+    **dict.fromkeys(FORBIDDEN, "Choose a folder that you may write to."),
     errno.EEXIST: "A file is in the way: choose another folder.",
     errno.ENOTDIR: "A file is in the way: choose another folder.",
     errno.EISDIR: "A folder is in the way: choose another name.",
@@ -45,12 +39,7 @@ HINTS = {
 
 
 def explain(error: OSError) -> str:
-    """Return what the system said, and the way out.
-
-    Example:
-        >>> explain(OSError(errno.ENOSPC, "No space left on device"))
-        'No space left on device. Free some space and run the same command again.'
-    """
+    """Return what the system said, and the way out."""
     hint = HINTS.get(error.errno or 0, "Run the same command again when that is solved.")
     return f"{error.strerror or error}. {hint}"
 
@@ -64,10 +53,6 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
     A process killed at any moment, a full disk or an error in ``write`` leave ``path`` as it was. A
     file takes the place of another at once. A folder cannot: the old one steps aside for a moment,
     and :func:`find_folder` knows where it is if that moment was the last one.
-
-    Args:
-        path: Where it goes; the folders above it are made.
-        write: Makes the file or folder that it is given the name of, beside ``path``.
     """
     temporary = _temporary(path)
     try:
@@ -116,10 +101,7 @@ def write_json(path: Path, value: object, *, indent: int | None = None) -> None:
 
 
 def create_whole(path: Path, content: bytes) -> None:
-    """Write a file unless there is one: of several processes the first one decides.
-
-    Errors are those of the system; what the file is, the caller knows.
-    """
+    """Write a file unless there is one: of several processes the first one decides."""
     temporary = _temporary(path)
     with suppress(FileExistsError):
         try:
@@ -167,10 +149,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def remove_leftovers(folder: Path, pattern: str, *, age: float = 0.0) -> None:
-    """Remove what killed writers of files with such names left, if it is so many seconds old.
-
-    Every writer does this for its own file, when a day has passed.
-    """
+    """Remove what killed writers of files with such names left, if it is so many seconds old."""
     for left in folder.glob(f".{pattern}.*.tmp"):
         with suppress(OSError):
             if time.time() - left.stat().st_mtime >= age:
@@ -239,14 +218,7 @@ def _parse(text: str | bytes) -> object:
 
 
 def entry(values: Mapping[str, object], key: str, kind: type[T]) -> T:
-    """Return ``values[key]`` if it is there and of this type.
-
-    Example:
-        >>> entry({"epochs": "many"}, "epochs", int)
-        Traceback (most recent call last):
-            ...
-        regaug.exceptions.DataError: `epochs` must be of type int, got 'many'.
-    """
+    """Return ``values[key]`` if it is there and of this type."""
     if key not in values:
         raise DataError(f"`{key}` is missing.")
     value = values[key]
@@ -255,14 +227,15 @@ def entry(values: Mapping[str, object], key: str, kind: type[T]) -> T:
     return value
 
 
-def seal(document: Mapping[str, object]) -> bytes:
-    """Return a document as a line of JSON that ends with its checksum.
+def dump(value: object, *, sort_keys: bool = False) -> bytes:
+    """Return plain values as one line of JSON."""
+    text = json.dumps(value, allow_nan=False, separators=(",", ":"), sort_keys=sort_keys)
+    return text.encode("ascii")
 
-    Example:
-        >>> is_sealed(seal({"seed": 1})), is_sealed(seal({"seed": 1}).replace(b"1", b"2", 1))
-        (True, False)
-    """
-    text = json.dumps(document, allow_nan=False, separators=(",", ":")).encode("ascii")[:-1]
+
+def seal(document: Mapping[str, object]) -> bytes:
+    """Return a document as a line of JSON that ends with its checksum."""
+    text = dump(document)[:-1]
     return text + b',"crc32":%d}\n' % zlib.crc32(text)  # one more entry at the end
 
 
@@ -272,76 +245,31 @@ def is_sealed(line: bytes) -> bool:
     return rest == b"%d}\n" % zlib.crc32(text)
 
 
-def plain(name: str, values: object) -> dict[str, JSON]:
-    """Return a dict as JSON keeps it: tuples become lists, NaN and infinity are marked.
-
-    Args:
-        name: What it is called in an error.
-        values: Dicts with strings as keys, lists, tuples, numbers, strings, bools, None.
-    """
-    return _plain_dict(name, values, _any_number)
-
-
-def canonical(name: str, values: object) -> dict[str, JSON]:
+def canonical(name: str, values: object) -> JSON:
     """Return the same dict for equal ones: 1 and 1.0 are the same; all numbers must be finite."""
-    return _plain_dict(name, values, _same_number)
-
-
-def dump(value: JSON, *, sort_keys: bool = False) -> bytes:
-    """Return plain values as one line of JSON."""
-    text = json.dumps(value, allow_nan=False, separators=(",", ":"), sort_keys=sort_keys)
-    return text.encode("ascii")
-
-
-def decode(values: dict[str, JSON]) -> JSON:
-    """Undo for one object what :func:`plain` did to NaN, infinity and keys that begin with $."""
-    if "$float" in values:
-        return float(str(values["$float"]))
-    return {key.removeprefix("$"): value for key, value in values.items()}
-
-
-def _any_number(number: float, _: str) -> JSON:
-    return number if math.isfinite(number) else {"$float": str(float(number))}
-
-
-def _same_number(number: float, place: str) -> JSON:
-    """Return the whole number that a float is equal to, if there is one."""
-    if not math.isfinite(number):
-        raise ArgumentError(f"{place} must be finite, got {number}. Take None for what is not set.")
-    return int(number) if number.is_integer() else float(number)
-
-
-def _plain_dict(name: str, values: object, number: Callable[[float, str], JSON]) -> dict[str, JSON]:
     if not isinstance(values, Mapping):
         raise ArgumentTypeError(f"`{name}` must be a dict, got {type(values).__name__}.")
     try:
-        return _plain_items(values, f"`{name}`", number)
+        return _canonical(values, f"`{name}`")
     except RecursionError:
         raise ArgumentError(f"`{name}` must not contain itself or nest hundreds deep.") from None
 
 
-def _plain_items(
-    values: Mapping[object, object], place: str, number: Callable[[float, str], JSON]
-) -> dict[str, JSON]:
-    new: dict[str, JSON] = {}
-    for key, item in values.items():
-        if not isinstance(key, str):
-            raise ArgumentTypeError(f"{place} must have strings as keys, got {key!r}.")
-        # One more "$" tells a key that begins with it, such as a group's name, from a mark of ours.
-        new[f"${key}" if key.startswith("$") else key] = _plain(item, f"{place}[{key!r}]", number)
-    return new
-
-
-def _plain(value: object, place: str, number: Callable[[float, str], JSON]) -> JSON:
-    """Return what JSON keeps as it is; ``number`` decides what becomes of a float."""
-    if value is None or isinstance(value, str | int):
+def _canonical(value: object, place: str) -> JSON:
+    if isinstance(value, PLAIN):
         return value
     if isinstance(value, float):
-        return number(value, place)
+        if not math.isfinite(value):
+            hint = "Take None for what is not set."
+            raise ArgumentError(f"{place} must be finite, got {value}. {hint}")
+        return int(value) if value.is_integer() else float(value)
     if isinstance(value, list | tuple):
-        return [_plain(item, f"{place}[{i}]", number) for i, item in enumerate(value)]
+        return [_canonical(item, f"{place}[{i}]") for i, item in enumerate(value)]
     if isinstance(value, Mapping):
-        return _plain_items(value, place, number)
+        for key in value:
+            if not isinstance(key, str):
+                raise ArgumentTypeError(f"{place} must have strings as keys, got {key!r}.")
+        return {key: _canonical(item, f"{place}[{key!r}]") for key, item in value.items()}
     raise ArgumentTypeError(
         f"{place} must be a number, a string, a bool, None, or a dict or list of them, got "
         f"{type(value).__name__}. Make it a number with .item(), or a list with .tolist()."
@@ -356,10 +284,8 @@ def dump_tensors(
 ) -> tuple[bytes, str]:
     """Return the content of a safetensors file, and the checksum of its tensors.
 
-    Args:
-        tensors: Dense tensors on the CPU, none of which shares memory with another.
-        document: What JSON can hold; it is kept in the metadata, together with a format, the
-            version of regaug and the checksums.
+    The tensors are on the CPU, and none shares memory with another. The metadata keep the document,
+    a format, the version of regaug and the checksums.
     """
     from safetensors.torch import save
 
@@ -370,11 +296,7 @@ def dump_tensors(
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, object]]:
-    """Return the tensors and the document of a file, after checking that it is undamaged.
-
-    Args:
-        path: A file whose content :func:`dump_tensors` made.
-    """
+    """Return what :func:`dump_tensors` was given, after checking that the file is undamaged."""
     from safetensors import SafetensorError, safe_open
 
     try:
@@ -385,17 +307,15 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, object]]:
     except OSError as error:
         raise FileError(f"Cannot use {path}: {error.strerror or error}.") from error
     except (SafetensorError, *MALFORMED) as error:
-        raise FileError(
-            f"Cannot use {path}: it is not a complete safetensors file, so it is damaged."
-        ) from error
+        reason = "it is not a complete safetensors file, so it is damaged."
+        raise FileError(f"Cannot use {path}: {reason}") from error
     document = _parse(text)
     if not isinstance(document, dict):
         raise FileError(f"Cannot use {path}: regaug did not write it, or it is damaged.")
     check_format(path, document.get("format"), FORMAT, document.get("regaug"))
     if not is_sealed(text.encode()) or document.get("tensors") != _checksum(tensors):
-        raise FileError(
-            f"Cannot use {path}: its content is not what was written, so it is damaged."
-        )
+        reason = "its content is not what was written, so it is damaged."
+        raise FileError(f"Cannot use {path}: {reason}")
     return tensors, document
 
 
@@ -416,137 +336,3 @@ def _checksum(tensors: Mapping[str, Tensor]) -> str:
         found = zlib.crc32(f"{name}: {tensor.dtype} {tuple(tensor.shape)}".encode(), found)
         found = zlib.crc32(tensor.reshape(-1).view(torch.uint8).numpy().data, found)
     return f"{found:08x}"
-
-
-# Nested states.
-
-
-def write_state(path: Path, state: Mapping[str, object]) -> None:
-    """Write a nested state as one safetensors file, without pickle.
-
-    Args:
-        path: The file.
-        state: What :func:`pack` takes.
-
-    Example:
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     write_state(Path(folder, "saved"), {"weight": torch.ones(2), "rates": (0.1, 1)})
-        ...     read_state(Path(folder, "saved"))
-        {'weight': tensor([1., 1.]), 'rates': (0.1, 1)}
-    """
-    tree, tensors = pack(state)
-    write_bytes(path, dump_tensors(tensors, {"state": tree})[0])
-
-
-def read_state(path: Path) -> dict[str, object]:
-    """Return what :func:`write_state` wrote; every tensor is on the CPU, in memory of its own."""
-    tensors, document = read_tensors(path)
-    try:
-        return unpack(document.get("state"), tensors)
-    except DataError as error:
-        raise FileError(f"Cannot use {path}: {error}") from error
-
-
-def pack(state: Mapping[str, object]) -> tuple[object, dict[str, Tensor]]:
-    """Turn a nested state into what JSON can hold, and put its tensors aside under their paths.
-
-    Args:
-        state: Dicts, lists and tuples of tensors, numbers, strings and None, nested at will. The
-            keys of a dict may be strings, numbers or None. Everything comes back with its type,
-            except that subclasses come back as what they derive from (an ``OrderedDict`` as a dict)
-            and tensors that share memory come back with memory of their own.
-    """
-    packer = _Packer()
-    try:
-        return packer.pack_dict(state, ""), packer.tensors
-    except RecursionError:
-        raise ArgumentError("`state` must not contain itself or nest hundreds deep.") from None
-
-
-def unpack(tree: object, tensors: Mapping[str, Tensor]) -> dict[str, object]:
-    """Undo :func:`pack`, or say in a ``DataError`` why that cannot be done."""
-    try:
-        found = _unpack(tree, tensors)
-    except DataError:
-        raise
-    except MALFORMED:
-        found = None
-    if not isinstance(found, dict):
-        raise DataError("its content does not have the form of a state.")
-    return found
-
-
-class _Packer:
-    def __init__(self) -> None:
-        self.tensors: dict[str, Tensor] = {}
-        self._memory: set[int] = set()
-
-    def pack(self, value: object, path: str) -> object:
-        if isinstance(value, PLAIN):
-            return value
-        if isinstance(value, float):
-            return value if math.isfinite(value) else {"$float": str(float(value))}
-        if isinstance(value, Tensor):
-            return {"$tensor": self._put_aside(value, path)}
-        if isinstance(value, list | tuple):
-            items = [self.pack(item, f"{path}.{i}") for i, item in enumerate(value)]
-            return items if isinstance(value, list) else {"$tuple": items}
-        return self.pack_dict(value, path)
-
-    def pack_dict(self, value: object, path: str) -> object:
-        if not isinstance(value, Mapping):
-            place = f" at {path}" if path else ""
-            raise ArgumentTypeError(
-                "`state` must be a dict of tensors, numbers, strings, None, and dicts, lists and "
-                f"tuples of them, got {type(value).__name__}{place}. Make it a tensor with "
-                "torch.as_tensor, or a number with .item()."
-            )
-        prefix = f"{path}." if path else ""
-        items = {key: self.pack(item, f"{prefix}{key}") for key, item in value.items()}
-        if all(isinstance(key, str) and not key.startswith("$") for key in items):
-            return items
-        return {"$dict": [[self._pack_key(key, path), item] for key, item in items.items()]}
-
-    def _pack_key(self, key: object, path: str) -> object:
-        if isinstance(key, (*PLAIN, float)):
-            return self.pack(key, path)
-        raise ArgumentTypeError(
-            f"`state` must have strings, numbers or None as keys, got {key!r} in {path or 'it'}."
-        )
-
-    def _put_aside(self, tensor: Tensor, path: str) -> str:
-        is_plain = tensor.layout is torch.strided and tensor.device.type != "meta"
-        if not is_plain or tensor.dtype not in DTYPES:
-            raise ArgumentTypeError(
-                "`state` must hold dense tensors of real numbers, got "
-                f"{tensor.dtype}, {tensor.layout} on {tensor.device} at {path}."
-            )
-        # A view may be negated lazily; the file takes its memory as it is.
-        dense = tensor.detach().cpu().resolve_neg().contiguous()
-        memory = dense.untyped_storage().data_ptr()
-        if memory in self._memory:  # safetensors refuses tensors that share it
-            dense = dense.clone()
-        self._memory.add(memory)
-        # The path is the name, so that other programs find the weights; "#" marks the exceptions.
-        is_name = path.isprintable() and not path.startswith("#") and path != "__metadata__"
-        key = path if is_name and path not in self.tensors else f"#{len(self.tensors)}"
-        self.tensors[key] = dense
-        return key
-
-
-def _unpack(tree: object, tensors: Mapping[str, Tensor]) -> object:
-    if isinstance(tree, list):
-        return [_unpack(item, tensors) for item in tree]
-    if not isinstance(tree, dict):
-        return tree
-    if "$tensor" in tree:
-        if tree["$tensor"] not in tensors:
-            raise DataError(f"the tensor {tree['$tensor']!r} is missing.")
-        return tensors[tree["$tensor"]]
-    if "$float" in tree:
-        return float(tree["$float"])
-    if "$tuple" in tree:
-        return tuple(_unpack(item, tensors) for item in tree["$tuple"])
-    pairs = tree["$dict"] if "$dict" in tree else tree.items()
-    return {_unpack(key, tensors): _unpack(item, tensors) for key, item in pairs}

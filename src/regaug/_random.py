@@ -54,10 +54,7 @@ def make_generator(seed: int = 0) -> torch.Generator:
 def numpy_generator(stream: Stream, seed: int, *numbers: int) -> np.random.Generator:
     """Return a NumPy generator that is its own for every stream, seed and further numbers.
 
-    Args:
-        stream: What is drawn.
-        seed: From 0 to 2**128 - 1.
-        numbers: Such as an epoch; each from 0 to 2**32 - 1. How many there are counts too.
+    The seed is below 2**128; a number, such as an epoch, below 2**32. Their count matters too.
     """
     return np.random.Generator(np.random.PCG64(_sequence(stream, seed, numbers)))
 

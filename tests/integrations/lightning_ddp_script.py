@@ -14,9 +14,9 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, TensorDataset
 
 from regaug import FOMA, NearestBatchSampler, _random
-from regaug._files import write_state
 from regaug.exceptions import ArgumentError
 from regaug.integrations.lightning import AugmentCallback
+from regaug.training.state import write_state
 
 N, BATCH, EPOCHS = 80, 8, 3  # 10 batches an epoch, 5 for each process
 QUIET = {

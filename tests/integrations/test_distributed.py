@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from regaug._files import read_state
+from regaug.training.state import read_state
 
 pytest.importorskip("lightning")
 

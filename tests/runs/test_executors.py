@@ -13,7 +13,7 @@ from regaug.data.datasets.synthetic import make_manifold
 from regaug.exceptions import ArgumentError, RegaugError
 from regaug.problems import Problem
 from regaug.runs import executors
-from regaug.runs.executors import run_here, run_in_processes
+from regaug.runs.executors import pending, run_here, run_in_processes
 from regaug.runs.run import Run
 from regaug.runs.tasks import make_tasks
 from regaug.runs.worker import Worker
@@ -32,7 +32,7 @@ def never(task=None):
 
 
 def run(tasks, *, is_done=never, is_over=never):
-    found = run_here(Echo(), tasks, is_done=is_done, is_over=is_over)
+    found = run_here(Echo(), pending(tasks, is_done=is_done, is_over=is_over))
     return [task for records in found for task, _ in records]
 
 
@@ -56,10 +56,10 @@ def test_tasks_are_done_in_order_with_one_thread():
     threads = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
-        found = list(run_here(Echo(), "abc", is_done=never, is_over=never))
+        found = list(run_here(Echo(), "abc"))
         assert found == [[("a", 1)], [("b", 1)], [("c", 1)]]
         assert torch.get_num_threads() == 2
-        work = run_here(Echo(), "abc", is_done=never, is_over=never)
+        work = run_here(Echo(), "abc")
         next(work)
         work.close()  # as when whoever asked was interrupted
         assert torch.get_num_threads() == 2
@@ -93,11 +93,9 @@ def test_processes_do_what_one_does_and_stop_when_asked():
         started.append(None)
         return len(started) > 3
 
-    options = {"jobs": 2, "is_done": lambda task: task == skipped, "is_over": is_over}
+    left = pending(tasks, is_done=lambda task: task == skipped, is_over=is_over)
     found = {
-        own.run.key: own
-        for records in run_in_processes(worker, tasks, **options)
-        for own in records
+        own.run.key: own for records in run_in_processes(worker, left, jobs=2) for own in records
     }
     assert len(tasks) == 4
     assert found.keys() == expected.keys() - {run.key for run in skipped}
@@ -111,7 +109,7 @@ def test_processes_do_what_one_does_and_stop_when_asked():
 def test_an_error_in_a_process_arrives_here():
     _, tasks = make_work()
     wrong = make_worker(splits=1)  # without the second split
-    work = run_in_processes(wrong, tasks, jobs=2, is_done=never, is_over=never)
+    work = run_in_processes(wrong, tasks, jobs=2)
     with pytest.raises((LookupError, ArgumentError)):
         list(work)
 
@@ -121,7 +119,7 @@ def test_an_error_in_a_process_arrives_here():
 def test_a_process_that_is_killed_is_an_error_that_says_what_to_do(monkeypatch):
     monkeypatch.setattr(executors, "_do", signal.raise_signal)
     worker, _ = make_work()
-    work = run_in_processes(worker, [signal.SIGKILL], jobs=2, is_done=never, is_over=never)
+    work = run_in_processes(worker, [signal.SIGKILL], jobs=2)
     with pytest.raises(RegaugError, match=r"ended from outside.*continue .* fewer jobs"):
         list(work)
 
@@ -173,11 +171,8 @@ class Beats:
             Path(task).write_text(str(time.time()))
             time.sleep(0.05)
 
-def never(task=None):
-    return False
-
 if __name__ == "__main__":
-    list(run_in_processes(Beats(), [sys.argv[1]], jobs=1, is_done=never, is_over=never))
+    list(run_in_processes(Beats(), [sys.argv[1]], jobs=1))
 """
 
 

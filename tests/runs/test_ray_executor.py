@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 from regaug import data
 from regaug.cli.main import app
 from regaug.exceptions import ArgumentError, DivergedError, MissingExtraError, RegaugError
+from regaug.runs.executors import pending
 from regaug.runs.ray_executor import run_on_ray, running_ray
 from regaug.runs.store import Store
 from regaug.studies import plan as plans
@@ -163,7 +164,8 @@ def test_run_on_ray_does_what_the_other_executors_do(ray):
     with running_ray(jobs=2):
 
         def run(tasks, *, jobs=2, is_done=lambda task: False, is_over=lambda: False):
-            return run_on_ray(Echo(), tasks, jobs=jobs, is_done=is_done, is_over=is_over)
+            left = pending(tasks, is_done=is_done, is_over=is_over)
+            return run_on_ray(Echo(), left, jobs=jobs)
 
         assert list(run(["a", "b", "c"], jobs=1)) == [["a", 1], ["b", 1], ["c", 1]]
         assert sorted(run("abcdef", is_done=lambda task: task in "bd")) == [

@@ -9,7 +9,6 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regaug._files import decode, dump, plain
 from regaug.data import standardize
 from regaug.data.base import Part, Split
 from regaug.metrics import Scores, evaluate
@@ -17,6 +16,7 @@ from regaug.runs.record import RunRecord, Sample
 from regaug.runs.run import Run
 from regaug.training.results import Epoch, RunResult
 from regaug.training.settings import Settings
+from regaug.training.state import pack, unpack
 
 numbers = st.floats() | st.integers(-9, 9)
 names = st.text(max_size=4) | st.sampled_from(["$x", "$float", "$$"])
@@ -65,8 +65,8 @@ records = st.builds(
 
 @given(records)
 def test_a_record_comes_back_from_a_line_of_json(record):
-    line = dump(plain("record", record.to_dict()))
-    again = RunRecord.from_dict(json.loads(line, object_hook=decode))
+    line = json.dumps(pack("record", record.to_dict())[0], allow_nan=False)
+    again = RunRecord.from_dict(unpack(json.loads(line), {}))
     # As text, for which NaN is equal to NaN.
     assert repr(again) == repr(record)
     assert again.run == record.run

@@ -8,12 +8,12 @@ import torch.distributed as dist
 from torch import nn
 
 from regaug import _random
-from regaug._files import write_state
 from regaug.data import standardize
 from regaug.data.datasets.synthetic import make_manifold
 from regaug.models import MLP
 from regaug.samplers import BatchSampler, RandomBatchSampler
 from regaug.training import Machine, Settings, fit, loop
+from regaug.training.state import write_state
 
 
 class StoppedError(Exception):

@@ -13,10 +13,10 @@ from torch import Tensor, nn
 
 import regaug
 from regaug import _files, _random
-from regaug._files import read_state, write_state
 from regaug.exceptions import ArgumentError, ArgumentTypeError, CheckpointError
 from regaug.training.checkpoint import Checkpoints, TrainingState, load_optimizer, load_weights
 from regaug.training.results import Epoch
+from regaug.training.state import read_state, write_state
 
 STATE = {"epoch": 6, "rate": 0.125, "net": {"weight": torch.arange(64.0)}, "ids": {3: (1, 2)}}
 

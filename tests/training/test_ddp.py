@@ -14,9 +14,9 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 
 from regaug import _random, methods
-from regaug._files import read_state
 from regaug.samplers import SAMPLERS
 from regaug.training import Machine, fit
+from regaug.training.state import read_state
 
 SCRIPT = Path(__file__).with_name("ddp_script.py")
 RANKS = (0, 1)

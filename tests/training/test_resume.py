@@ -18,7 +18,6 @@ from torch import nn
 from torch.nn.modules.module import register_module_forward_pre_hook
 
 from regaug import _random
-from regaug._files import read_state, write_state
 from regaug.data import standardize
 from regaug.data.base import Info
 from regaug.data.datasets.series import SeriesData
@@ -27,6 +26,7 @@ from regaug.exceptions import CheckpointError
 from regaug.models import MLP, LSTNet
 from regaug.training import Machine, Settings, fit
 from regaug.training.checkpoint import Checkpoints
+from regaug.training.state import read_state, write_state
 
 KEYS = (
     *("configuration", "weights", "best_epoch", "best_weights", "optimizer", "precision"),

@@ -9,20 +9,14 @@ from torch import Tensor
 
 from regaug import methods
 from regaug._checks import check_integer
-from regaug.data.arrays import ArrayData
 from regaug.data.base import Data, Part, Rows
 from regaug.data.scaling import Scaler, StandardizedSplit
 from regaug.data.tabular.table import Table
 from regaug.ensemble.intervals import Calibration
-from regaug.ensemble.members import Members, mean_and_spread
+from regaug.ensemble.members import Members, mean_and_spread, train_members
 from regaug.ensemble.model import Ensemble
 from regaug.ensemble.preparation import Preparation
-from regaug.ensemble.rows import (
-    calibration_rows,
-    check_table,
-    validation_rows,
-)
-from regaug.ensemble.training import train_members
+from regaug.ensemble.rows import calibration_rows, check_table, validation_rows
 from regaug.exceptions import ArgumentError
 from regaug.metrics import evaluate
 from regaug.runs.run import Run
@@ -63,14 +57,6 @@ def fit_ensemble(
 
     Returns:
         The model: ``model.predict(new, interval=0.9)``, ``model.save(folder)``.
-
-    Example:
-        >>> from regaug.data import load
-        >>> data = load("synthetic-sine", n=200)
-        >>> model = fit_ensemble(data, members=3, settings=Settings(epochs=30, learning_rate=0.01))
-        >>> prediction = model.predict([[0.0], [1.57]], interval=0.9)
-        >>> prediction.mean.shape, bool((prediction.low < prediction.mean).all())
-        (torch.Size([2, 1]), True)
     """
     methods.get(method)  # an unknown name is an error before anything is trained
     members = check_integer("members", members, 1, MOST_MEMBERS)
@@ -89,21 +75,16 @@ def fit_ensemble(
         _split(whole, rest, rows, scaler, log)
         for rows in validation_rows(data, rest, members, seed)
     ]
+    settings = replace(settings or default_settings(len(rest)), seed=seed)
     trained = train_members(
-        splits,
-        method,
-        replace(settings or default_settings(len(rest)), seed=seed),
-        hidden=hidden,
-        scaler=scaler,
-        log=log,
-        progress=progress,
+        splits, method, settings, hidden=hidden, scaler=scaler, log=log, progress=progress
     )
     nets = trained.members
     floor = _validation_error(nets, [splits[number] for number in trained.numbers])
     predicted, target = nets(whole.x[held_out]), y[held_out]
     calibration = Calibration.fit(*mean_and_spread(predicted), nets.scale(target), floor=floor)
     return Ensemble(
-        targets=_names(data),
+        targets=data.targets if isinstance(data, Table) else default_names(data.y.shape[1]),
         method=method,
         settings=trained.settings,
         preparation=preparation,
@@ -115,24 +96,11 @@ def fit_ensemble(
 
 
 def fit_as(data: Data, run: Run, *, members: int = 8, seed: int = 0) -> Ensemble:
-    """Fit an ensemble as the net of a run was trained: its method, its settings, its scale.
-
-    Args:
-        data: A table.
-        run: A run that was a training.
-        members: Number of nets.
-        seed: Decides everything about them.
-    """
+    """Fit an ensemble as the net of a run was trained: its method, its settings, its scale."""
     # Whoever chose the run has perhaps not seen all rows; their targets may have no logarithm.
-    is_positive = bool((check_table(data).y > 0).all())
-    return fit_ensemble(
-        data,
-        method=run.method,
-        settings=run.settings,
-        log=run.log and is_positive,
-        members=members,
-        seed=seed,
-    )
+    log = run.log and bool((check_table(data).y > 0).all())
+    own = run.settings
+    return fit_ensemble(data, method=run.method, settings=own, log=log, members=members, seed=seed)
 
 
 def default_settings(rows: int) -> Settings:
@@ -140,16 +108,8 @@ def default_settings(rows: int) -> Settings:
 
     Batches grow with the table, so that an epoch of a large one does not take forever. On small
     tables other rates, decays and schedules gave errors within 1 % of these.
-
-    Args:
-        rows: Number of rows to train on, at least 1.
-
-    Example:
-        >>> default_settings(500).batch_size, default_settings(100_000).batch_size
-        (32, 512)
     """
-    rows = check_integer("rows", rows, 1)
-    batch_size = 32
+    rows, batch_size = check_integer("rows", rows, 1), 32
     while batch_size < 512 and rows >= 32 * batch_size:
         batch_size *= 2
     return Settings(
@@ -167,17 +127,11 @@ def _split(
 
 def _validation_error(members: Members, splits: Sequence[StandardizedSplit]) -> Tensor:
     """Return the root mean square error of the members on their validation rows, ``(m,)``."""
-    errors = [
-        members(split.validation.x[:])[number] - split.validation.y
-        for number, split in enumerate(splits)
-    ]
+    parts = [split.validation for split in splits]
+    errors = [members(part.x[:])[number] - part.y for number, part in enumerate(parts)]
     return torch.cat(errors).square().mean(dim=0).sqrt().clamp(min=_SMALLEST_FLOOR)
 
 
 def default_names(targets: int) -> tuple[str, ...]:
     """Return names for targets that have none."""
     return ("target",) if targets == 1 else tuple(f"target_{i}" for i in range(1, targets + 1))
-
-
-def _names(data: Table | ArrayData) -> tuple[str, ...]:
-    return data.targets if isinstance(data, Table) else default_names(data.y.shape[1])

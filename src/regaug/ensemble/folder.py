@@ -3,7 +3,6 @@
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from itertools import pairwise
 from pathlib import Path
 
@@ -22,10 +21,10 @@ from regaug.ensemble.preparation import Preparation
 from regaug.exceptions import CheckpointError, DataError, FileError, RegaugError
 from regaug.metrics import Scores
 from regaug.training.settings import Settings
+from regaug.training.state import pack, unpack
 
 FORMAT, VERSION = "regaug-ensemble", 1
 JSON, TENSORS = "model.json", "model.safetensors"
-_PLAIN = (str, int, float, type(None))
 _KEYS = {
     *("targets", "method", "settings", "made_by", "encoder", "inputs", "outputs", "log"),
     *("hidden", "weights", "floor", "scores", "held_out"),
@@ -72,7 +71,7 @@ def write_state(folder: Path, state: Mapping[str, object]) -> None:
             f"Could not write the model {folder}: the folder holds something else ({others[0]}). "
             "Choose a folder of its own."
         )
-    tree, tensors = _files.pack(state)
+    tree, tensors = pack("state", state)
     content, checksum = _files.dump_tensors(tensors, {})
     head = {"format": FORMAT, "version": VERSION, "regaug": __version__, "tensors": checksum}
     try:
@@ -95,7 +94,7 @@ def read_state(folder: Path) -> dict[str, object]:
         tensors, about = _files.read_tensors(folder / TENSORS)
         is_intact = _files.is_sealed((folder / JSON).read_bytes())
         _check(is_intact and document.get("tensors") == about["tensors"], JSON, f"fit {TENSORS}")
-        return _files.unpack(document.get("state"), tensors)
+        return unpack(document.get("state"), tensors)
     except FileError as error:
         raise CheckpointError(f"{error} Fit the model again.") from error
     except DataError as error:
@@ -111,8 +110,7 @@ def _unusable(folder: Path, reason: str) -> CheckpointError:
 
 def _model_from(state: Mapping[str, object]) -> Ensemble:
     """Make the model, checking every value, and every size before anything is made of it."""
-    has_all = set(state) - {_MORE} == _KEYS
-    _check(has_all, JSON, f"have exactly the keys {', '.join(sorted(_KEYS))}")
+    _check(set(state) - {_MORE} == _KEYS, JSON, f"have the keys {', '.join(sorted(_KEYS))}")
     targets = _texts("targets", entry(state, "targets", list))
     _check(len(set(targets)) == len(targets) > 0, "targets", "be different names")
     inputs, outputs = (_scaler(key, entry(state, key, dict)) for key in ("inputs", "outputs"))
@@ -120,8 +118,8 @@ def _model_from(state: Mapping[str, object]) -> Ensemble:
     encoder = None
     if state["encoder"] is not None:
         encoder = Encoder.from_json(entry(state, "encoder", str))
-        is_fitting = len(encoder.feature_names) == len(inputs.mean)
-        _check(is_fitting, "inputs", "have a number for every encoded column")
+        columns = len(encoder.feature_names)
+        _check(columns == len(inputs.mean), "inputs", "have a number for every encoded column")
     hidden, weights = _weights(state, len(inputs.mean), len(targets))
     are_both = (state["held_out"] is None) == (state["floor"] is None)
     _check(are_both, "held_out", "be there if and only if there is a calibration")
@@ -148,71 +146,64 @@ def _weights(
 ) -> tuple[tuple[int, ...], dict[str, Tensor]]:
     """Return the widths and the weights if they belong together."""
     hidden, weights = entry(state, "hidden", list), entry(state, "weights", dict)
-    are_widths = len(hidden) > 0 and all(_is_whole(width) and width > 0 for width in hidden)
+    are_widths = hidden and all(type(width) is int and width > 0 for width in hidden)
     _check(are_widths, "hidden", "be widths of layers")
     _check(len(weights) == 2 * (len(hidden) + 1), "weights", "be two tensors for every layer")
     for name in weights:
-        weight = entry(weights, name, Tensor)
-        is_float = weight.dtype == torch.float32 and weight.ndim > 0
-        _check(is_float, f"weights.{name}", "be a tensor of float32")
-        _check(bool(weight.isfinite().all()), f"weights.{name}", "be finite")
+        _check(_tensor(weights, name, torch.float32).ndim > 0, f"weights.{name}", "have axes")
     members = len(next(iter(weights.values())))
     # The net is made only if it is as large as the tensors that are here already.
     widths = [inputs, *hidden, targets]
     size = sum((before + 1) * after for before, after in pairwise(widths))
-    found = sum(weight.numel() for weight in weights.values())
-    _check(
-        members > 0 and found == members * size, "weights", "fit the layers that `hidden` describes"
-    )
-    shapes = {
-        name: (members, *shape)
-        for name, shape in Members.layout(inputs, targets, hidden).shapes.items()
-    }
-    are_fitting = {name: tuple(weight.shape) for name, weight in weights.items()} == shapes
-    _check(are_fitting, "weights", "fit the layers that `hidden` describes")
+    found, must = sum(map(Tensor.numel, weights.values())), "fit the layers that `hidden` describes"
+    _check(members > 0 and found == members * size, "weights", must)
+    layout = Members.layout(inputs, targets, hidden)
+    shapes = {name: (members, *shape) for name, shape in layout.shapes.items()}
+    _check({name: weight.shape for name, weight in weights.items()} == shapes, "weights", must)
     return tuple(hidden), {name: weights[name] for name in shapes}
 
 
 def _calibration(state: Mapping[str, object], targets: int) -> Calibration | None:
     if state["floor"] is None and state["scores"] is None:
         return None
-    floor, scores = entry(state, "floor", Tensor), entry(state, "scores", Tensor)
-    for name, tensor in (("floor", floor), ("scores", scores)):
-        is_double = tensor.dtype == torch.float64 and tensor.numel() > 0
-        _check(is_double, name, "be a tensor of float64")
-        _check(bool(tensor.isfinite().all()), name, "be finite")
-    _check(floor.shape == (targets,) and bool((floor > 0).all()), "floor", "be positive")
-    is_table = scores.ndim == 2 and scores.shape[1] == targets
-    is_sorted = is_table and bool((scores[0] >= 0).all() and (scores.diff(dim=0) >= 0).all())
+    floor, scores = (_tensor(state, name, torch.float64) for name in ("floor", "scores"))
+    _check(floor.shape == (targets,) and (floor > 0).all(), "floor", "be positive")
+    is_table = scores.ndim == 2 and scores.shape[1] == targets and len(scores) > 0
+    is_sorted = is_table and (scores[0] >= 0).all() and (scores.diff(dim=0) >= 0).all()
     _check(is_sorted, "scores", "be ascending columns, one for each target")
     return Calibration(floor, scores)
+
+
+def _tensor(values: Mapping[str, object], name: str, dtype: torch.dtype) -> Tensor:
+    tensor = entry(values, name, Tensor)
+    is_right = tensor.dtype == dtype and tensor.isfinite().all()
+    _check(is_right, name, f"be a tensor of {dtype}, all of it finite")
+    return tensor
 
 
 def _scaler(name: str, numbers: Mapping[str, list[float]]) -> Scaler:
     _check(set(numbers) == {"mean", "std"}, name, "be a scale")
     for key in numbers:
         values = entry(numbers, key, list)
-        are_finite = len(values) > 0 and all(_is_finite(value) for value in values)
-        _check(are_finite, name, "be lists of finite numbers")
+        _check(values and all(map(_is_finite, values)), name, "be lists of finite numbers")
     return Scaler.from_dict(numbers)
 
 
-def _settings(method: str, values: Mapping[str, object]) -> Settings:
-    known = {part.name for part in fields(Settings)}
-    _check(set(values) == known, "settings", f"have the keys {', '.join(sorted(known))}")
+def _settings(method: str, values: dict[str, object]) -> Settings:
     own = entry(values, "method_settings", dict)
     _texts("settings.method", list(own))
-    others = [value for name, value in values.items() if name != "method_settings"]
-    are_plain = all(_is_plain(value) for value in (*others, *own.values()))
-    _check(are_plain, "settings", "be numbers, texts and lists of them")
+    for value in (*(values | {"method_settings": None}).values(), *own.values()):
+        items = value if isinstance(value, list | tuple) else [value]
+        are_plain = all(isinstance(item, str | int | float | None) for item in items)
+        _check(are_plain, "settings", "be numbers, texts and lists of them")
     methods.get(method).settings(**own)  # refuses names that the method does not have
-    return Settings(**values)  # type: ignore[arg-type]  # which it checks itself
+    return Settings.from_dict(values)  # which checks the others
 
 
 def _scores(values: Mapping[str, object]) -> Scores:
     _check(values.get("groups") == {}, "held_out", "be scores without groups")
     numbers = [value for key, value in values.items() if key != "groups" and value is not None]
-    are_finite = all(_is_whole(value) or _is_finite(value) for value in numbers)
+    are_finite = all(type(value) is int or _is_finite(value) for value in numbers)
     _check(are_finite, "held_out", "be finite numbers")
     return Scores.from_dict(values)
 
@@ -223,20 +214,10 @@ def _texts(name: str, values: Sequence[object]) -> tuple[str, ...]:
     return texts
 
 
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
 def _is_finite(value: object) -> bool:
     return isinstance(value, float) and math.isfinite(value)
 
 
-def _is_plain(value: object) -> bool:
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return all(isinstance(item, _PLAIN) for item in value)
-    return isinstance(value, _PLAIN)
-
-
-def _check(is_right: bool, name: str, must: str) -> None:
+def _check(is_right: object, name: str, must: str) -> None:
     if not is_right:
         raise DataError(f"`{name}` must {must}.")

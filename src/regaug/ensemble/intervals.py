@@ -32,21 +32,7 @@ class Calibration:
 
     @classmethod
     def fit(cls, mean: Tensor, spread: Tensor, target: Tensor, *, floor: Tensor) -> Self:
-        """Score predictions of the calibration rows.
-
-        Args:
-            mean: What the ensemble predicts, ``(n, m)``, float64.
-            spread: Standard deviation of its members' predictions, ``(n, m)``.
-            target: What occurred, ``(n, m)``.
-            floor: Error expected where the members agree, ``(m,)``, positive.
-
-        Example:
-            >>> target = torch.tensor([[-3.0], [1.0], [2.0], [0.5]])
-            >>> zero, one = torch.zeros(4, 1), torch.ones(1)
-            >>> calibration = Calibration.fit(zero, zero, target, floor=one)
-            >>> calibration.half_width(torch.zeros(1, 1), 0.75)
-            tensor([[3.]])
-        """
+        """Score predictions of the calibration rows, with the members' spread, all ``(n, m)``."""
         scores = (target - mean).abs() / torch.hypot(floor, spread)
         return cls(floor, scores.sort(dim=0).values)
 
@@ -59,12 +45,10 @@ class Calibration:
         return len(self) / (len(self) + 1)
 
     def half_width(self, spread: Tensor, level: float) -> Tensor:
-        """Return how far an interval reaches to either side.
+        """Return how far the intervals of rows with such a spread ``(n, m)`` reach to either side.
 
-        Args:
-            spread: Standard deviation of the members' predictions, ``(n, m)``.
-            level: Share of new rows whose target lies in their interval, for each target by itself;
-                in (0, 1), and at most :attr:`highest`.
+        ``level`` is the share of new rows whose target lies in their interval, for each target by
+        itself; in (0, 1), and at most :attr:`highest`.
         """
         level, n = check_range("interval", level, 0.0, 1.0, open_low=True), len(self)
         rank = math.ceil((n + 1) * level - 1e-9)  # 0.9 * 10 is to be 9

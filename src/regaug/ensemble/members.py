@@ -1,14 +1,18 @@
-"""The nets of an ensemble, as one stack."""
+"""The nets of an ensemble, trained and used as one stack."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import torch
 from torch import Tensor
 
+from regaug import _random
+from regaug.data.base import Split
 from regaug.data.scaling import Scaler
+from regaug.exceptions import DivergedError
 from regaug.models import MLP
+from regaug.training import RunResult, Settings, fit_many
 from regaug.training.stacked.net import Layout, forward
 
 
@@ -34,12 +38,9 @@ class Members:
         return len(next(iter(self.weights.values())))
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Return what every member predicts, ``(members, n, m)``, float64, in the nets' own scale.
+        """Return what every member predicts, ``(members, n, m)``, in the nets' own scale.
 
         Computed in float64, so that a row's prediction does not depend on the rows beside it.
-
-        Args:
-            x: Standardized inputs ``(n, d)``.
         """
         layout, layers = self._layers
         size = max(1, self.block // (layout.widest * len(self)))
@@ -59,11 +60,6 @@ class Members:
         values = self.scaler.inverse(values)
         return values.exp() if self.log else values
 
-    @property
-    def inputs(self) -> int:
-        """Number of inputs of a net."""
-        return next(iter(self.weights.values())).shape[-1]
-
     @staticmethod
     def layout(inputs: int, targets: int, hidden: Sequence[int]) -> Layout:
         """Return names and shapes of the weights of one net."""
@@ -71,7 +67,8 @@ class Members:
 
     @cached_property
     def _layers(self) -> tuple[Layout, Sequence[Tensor]]:
-        layout = self.layout(self.inputs, len(self.scaler.mean), self.hidden)
+        inputs = next(iter(self.weights.values())).shape[-1]
+        layout = self.layout(inputs, len(self.scaler.mean), self.hidden)
         rows = [
             layout.join({name: weight[number] for name, weight in self.weights.items()})
             for number in range(len(self))
@@ -84,3 +81,51 @@ def mean_and_spread(values: Tensor) -> tuple[Tensor, Tensor]:
     mean = values.mean(dim=0)
     # Not torch.std: it warns if there are no rows.
     return mean, (values - mean).square().mean(dim=0).sqrt()
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """Members and how they came about; those that diverged before they learned are left out."""
+
+    members: Members
+    numbers: tuple[int, ...]  # which of the splits each of them was trained on
+    results: tuple[RunResult, ...]
+    settings: Settings  # what they share, completed by the method's defaults
+
+
+def train_members(
+    splits: Sequence[Split],
+    method: str,
+    settings: Settings,
+    *,
+    hidden: Sequence[int],
+    scaler: Scaler,
+    log: bool = False,
+    progress: bool = False,
+) -> Trained:
+    """Train a net on every split, a standardized table, with a seed derived from the settings'.
+
+    ``scaler`` is the scale of the targets, or of their logarithms if the nets learn these.
+    """
+    own = [
+        replace(settings, seed=_random.derive(_random.Stream.MEMBERS, settings.seed, member))
+        for member in range(len(splits))
+    ]
+    results = fit_many(splits, method, own, hidden=hidden, record=(), progress=progress)
+    usable = tuple(number for number, result in enumerate(results) if _is_usable(result))
+    if not usable:
+        raise DivergedError(
+            "The loss of every member became NaN or infinite. Use a lower learning rate, or "
+            "gradient clipping."
+        )
+    kept = tuple(results[number] for number in usable)
+    names = kept[0].weights
+    weights = {name: torch.stack([result.weights[name] for result in kept]) for name in names}
+    members = Members(tuple(int(width) for width in hidden), weights, scaler, log)
+    return Trained(members, usable, kept, replace(kept[0].settings, seed=settings.seed))
+
+
+def _is_usable(result: RunResult) -> bool:
+    # Without validation rows nothing else sees that the last step has led to infinity.
+    weights = result.weights.values()
+    return result.best_epoch > 0 and all(bool(weight.isfinite().all()) for weight in weights)

@@ -62,10 +62,8 @@ class Prediction:
         else:
             frame = original if isinstance(original, pd.DataFrame) else read_frame(original)
         if len(frame) != len(self):
-            raise ArgumentError(
-                f"`original` must have the {len(self):,} rows that were predicted, got "
-                f"{len(frame):,}."
-            )
+            wanted = f"the {len(self):,} rows that were predicted"
+            raise ArgumentError(f"`original` must have {wanted}, got {len(frame):,}.")
         new = self._columns()
         names, number = list(new), 1
         while {str(name) for name in frame.columns}.intersection(names):
@@ -75,17 +73,12 @@ class Prediction:
         return pd.concat([frame, pd.DataFrame(columns, index=frame.index)], axis=1)
 
     def _columns(self) -> dict[str, Tensor]:
-        kinds = {
-            "predicted": self.mean,
-            "spread": self.spread,
-            "low": self.low,
-            "high": self.high,
-        }
+        values = {"predicted": self.mean, "spread": self.spread, "low": self.low, "high": self.high}
         return {
-            f"{target}_{kind}": values[:, place]
+            f"{target}_{name}": own[:, place]
             for place, target in enumerate(self.targets)
-            for kind, values in kinds.items()
-            if values is not None
+            for name, own in values.items()
+            if own is not None
         }
 
 

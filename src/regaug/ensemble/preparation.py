@@ -43,10 +43,8 @@ class Preparation:
     def __call__(self, source: Any) -> Tensor:
         """Return the inputs of the nets, ``(n, d)``, float64.
 
-        Args:
-            source: For a model of a table: a path or a frame, as :func:`regaug.data.read_table`
-                takes them, or a table. For a model of arrays: ``(n, d)``, NaN where a value is
-                missing, or such data.
+        From a path, a frame or a table; for a model of arrays from ``(n, d)``, NaN where a value is
+        missing, or such data.
         """
         if self.encoder is None:
             return self.scaler.transform(self._as_rows(source)).nan_to_num(nan=0.0)
@@ -67,9 +65,8 @@ class Preparation:
         try:
             x = torch.from_numpy(np.array(array, dtype=np.float64))
         except (TypeError, ValueError) as error:
-            raise ArgumentTypeError(
-                f"`source` must be an array of numbers (n, {columns}), got {error}."
-            ) from None
+            wanted = f"an array of numbers (n, {columns})"
+            raise ArgumentTypeError(f"`source` must be {wanted}, got {error}.") from None
         if x.ndim != 2 or x.shape[1] != columns:
             raise ArgumentError(f"`source` must be (n, {columns}), got {tuple(x.shape)}.")
         if bool(np.isinf(x.numpy()).any()):

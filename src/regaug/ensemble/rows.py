@@ -46,14 +46,6 @@ def calibration_rows(data: Data, *, share: float = CALIBRATION_SHARE, seed: int 
         share: Share of the rows, in (0, 0.5]. Small tables give more (9 rows at least, but no more
             than a third), rows drawn at random from large ones are 2,000 at most.
         seed: Which of the possible rows; without effect where there are times.
-
-    Returns:
-        Row numbers, ascending.
-
-    Example:
-        >>> from regaug.data import load
-        >>> len(calibration_rows(load("synthetic-sine", n=100)))
-        20
     """
     data = check_table(data)
     n, (rule, codes) = len(data), _units(data)
@@ -72,18 +64,7 @@ def calibration_rows(data: Data, *, share: float = CALIBRATION_SHARE, seed: int 
 
 
 def leave_out(data: Data, rows: Rows) -> Table | ArrayData:
-    """Return the same data without some rows.
-
-    Args:
-        data: A table.
-        rows: Row numbers.
-
-    Example:
-        >>> from regaug.data import load
-        >>> data = load("synthetic-sine", n=100)
-        >>> len(leave_out(data, calibration_rows(data)))
-        80
-    """
+    """Return the same table without the rows of these numbers."""
     data = check_table(data)
     kept = np.setdiff1d(np.arange(len(data)), rows)
     if isinstance(data, Table):
@@ -97,9 +78,7 @@ def leave_out(data: Data, rows: Rows) -> Table | ArrayData:
             name=data.info.name,
         )
     groups = None if data.groups is None else data.groups[kept]
-    rule = partial(_split_at_random, n=len(kept))
-    if groups is not None:
-        rule = partial(_split_groups, groups=groups)
+    rule = partial(_split_again, n=len(kept), groups=groups)
     return ArrayData(data.x[kept], data.y[kept], info=data.info, rule=rule, groups=groups)
 
 
@@ -125,12 +104,8 @@ def deal(
 ) -> list[Rows]:
     """Return a fold of the rows for each of some hands; when all are taken they are dealt anew.
 
-    Args:
-        units: What is never parted, as a number for every row.
-        hands: How many folds to return.
-        seed: Which of the ways to deal.
-        folds: How many there are, each about as large.
-        in_order: Make each fold of neighboring units, instead of random ones.
+    Rows with the same number in ``units`` stay together. ``in_order`` makes each fold of
+    neighboring units, instead of random ones.
     """
     found: list[Rows] = []
     while len(found) < hands:
@@ -162,9 +137,5 @@ def _units(data: Table | ArrayData) -> tuple[SplitRule, NDArray[np.int64]]:
     return "random", np.arange(len(data))
 
 
-def _split_at_random(seed: int, *, n: int) -> ThreeParts:
-    return random_split(n, seed=seed)
-
-
-def _split_groups(seed: int, *, groups: NDArray[np.generic]) -> ThreeParts:
-    return group_split(groups, seed=seed)
+def _split_again(seed: int, *, n: int, groups: NDArray[np.generic] | None) -> ThreeParts:
+    return random_split(n, seed=seed) if groups is None else group_split(groups, seed=seed)

@@ -3,11 +3,12 @@
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from functools import partial
+from itertools import islice
 from multiprocessing import get_context, parent_process
 from pickle import PicklingError
 from typing import TypeVar
@@ -22,44 +23,35 @@ T = TypeVar("T")  # a task that has been started
 _worker: Worker | None = None  # of this process
 
 
-def run_here(
-    worker: Worker,
-    tasks: Sequence[Task],
-    *,
-    is_done: Callable[[Task], bool],
-    is_over: Callable[[], bool],
-) -> Iterator[list[RunRecord]]:
-    """Do tasks one after another in this process, with one thread; see :func:`run_in_processes`."""
+def pending(
+    tasks: Iterable[Task], *, is_done: Callable[[Task], bool], is_over: Callable[[], bool]
+) -> Iterator[Task]:
+    """Give tasks, each when its turn comes, until the end, but none that somebody else has done."""
+    for task in tasks:
+        if not is_done(task):
+            if is_over():
+                return
+            yield task
+
+
+def run_here(worker: Worker, tasks: Iterable[Task]) -> Iterator[list[RunRecord]]:
+    """Do tasks one after another in this process, with one thread."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
         for task in tasks:
-            if is_over():
-                return
-            if not is_done(task):
-                yield worker.do(task)
+            yield worker.do(task)
     finally:
         torch.set_num_threads(threads)
 
 
 def run_in_processes(
-    worker: Worker,
-    tasks: Sequence[Task],
-    *,
-    jobs: int,
-    is_done: Callable[[Task], bool],
-    is_over: Callable[[], bool],
+    worker: Worker, tasks: Iterable[Task], *, jobs: int
 ) -> Iterator[list[RunRecord]]:
-    """Do tasks in worker processes; give what each has made as soon as it is there.
+    """Do tasks in ``jobs`` processes; give what each has made as soon as it is there.
 
-    Every worker uses one thread, whatever ``jobs`` is, so that results do not depend on it.
-
-    Args:
-        worker: Does a task; every process gets a copy.
-        tasks: What is to be done, in this order.
-        jobs: Number of processes.
-        is_done: Asked before a task starts: whether somebody else has done it.
-        is_over: Asked before a task starts: whether to start no more.
+    Every process gets a copy of the worker and uses one thread, whatever ``jobs`` is, so that
+    results do not depend on it. A task is asked for when there is a process for it.
     """
     # Not forked: a fork of a process whose torch has threads can hang.
     with ProcessPoolExecutor(jobs, get_context("spawn"), _start, (worker,)) as pool:
@@ -75,16 +67,9 @@ def run_in_processes(
                         "function and not by lambda, or take jobs=1."
                     ) from error
 
+        first = partial(wait, return_when=FIRST_COMPLETED)
         try:
-            for future in keep_busy(
-                tasks,
-                [],
-                jobs=jobs,
-                start=start,
-                wait=partial(wait, return_when=FIRST_COMPLETED),
-                is_done=is_done,
-                is_over=is_over,
-            ):
+            for future in keep_busy(tasks, [], jobs=jobs, start=start, wait=first):
                 yield future.result()
         except BrokenProcessPool as error:
             raise RegaugError(
@@ -103,27 +88,15 @@ def keep_busy(
     jobs: int,
     start: Callable[[Task], T],
     wait: Callable[[list[T]], tuple[Iterable[T], Iterable[T]]],
-    is_done: Callable[[Task], bool],
-    is_over: Callable[[], bool],
 ) -> Iterator[T]:
-    """Start tasks so that some run all the time; give each when it has ended.
+    """Start tasks so that ``jobs`` of them run all the time; give each when it has ended.
 
-    Args:
-        tasks: What is to be done, in this order.
-        running: What runs is kept in this list, for a caller who has to end it.
-        jobs: Tasks that run at the same time, at most.
-        start: Starts a task.
-        wait: Waits for some of those that run; returns them, and the others.
-        is_done: Asked before a task starts: whether somebody else has done it.
-        is_over: Asked before a task starts: whether to start no more.
+    What runs is kept in ``running``, for a caller who has to end it. ``wait`` waits for some of
+    those, and returns them and the others.
     """
     waiting = iter(tasks)
     while True:
-        while len(running) < jobs and not is_over():
-            task = next((task for task in waiting if not is_done(task)), None)
-            if task is None:
-                break
-            running.append(start(task))
+        running += map(start, islice(waiting, jobs - len(running)))
         if not running:
             return
         ended, others = wait(running)

@@ -6,7 +6,7 @@ import signal
 import socket
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
@@ -28,10 +28,8 @@ _SILENT = logging.ERROR
 def running_ray(*, jobs: int, address: str | None = None) -> Iterator[None]:
     """Have Ray for a while: the one this process is connected to, or one that ends afterwards.
 
-    Args:
-        jobs: CPUs of a Ray that is started on this machine.
-        address: Where a cluster listens, such as ``"auto"`` or ``"10.0.0.1:6379"``; None starts Ray
-            on this machine.
+    A cluster listens at ``address``, such as ``"auto"`` or ``"10.0.0.1:6379"``; without one, Ray is
+    started on this machine with ``jobs`` CPUs.
     """
     ray = _ray()
     if ray.is_initialized():
@@ -51,40 +49,22 @@ def running_ray(*, jobs: int, address: str | None = None) -> Iterator[None]:
             ray.shutdown()
 
 
-def run_on_ray(
-    worker: Worker,
-    tasks: Sequence[Task],
-    *,
-    jobs: int,
-    is_done: Callable[[Task], bool],
-    is_over: Callable[[], bool],
-) -> Iterator[list[RunRecord]]:
+def run_on_ray(worker: Worker, tasks: Iterable[Task], *, jobs: int) -> Iterator[list[RunRecord]]:
     """Do tasks on Ray, inside of :func:`running_ray`; see ``executors.run_in_processes``.
 
     A task has one CPU and one thread, wherever it runs. If its process is killed it starts again.
     Results come back to this process; no other one writes anything.
-
-    Args:
-        worker: Does a task; every process of Ray fetches it once.
-        tasks: What is to be done, in this order.
-        jobs: Tasks that run at the same time, at most.
-        is_done: Asked before a task starts: whether somebody else has done it.
-        is_over: Asked before a task starts: whether to start no more.
     """
     ray = _ray()
     do = ray.remote(num_cpus=1, max_retries=_RETRIES)(_do)
     place = ray.put(worker)
     running: list[Any] = []
+
+    def start(task: Task) -> Any:
+        return do.remote([place], task)  # in a list, or Ray would fetch it again for every task
+
     try:
-        for reference in keep_busy(
-            tasks,
-            running,
-            jobs=jobs,
-            start=lambda task: do.remote([place], task),
-            wait=ray.wait,
-            is_done=is_done,
-            is_over=is_over,
-        ):
+        for reference in keep_busy(tasks, running, jobs=jobs, start=start, wait=ray.wait):
             yield _get(ray, reference)
     finally:
         # After an error or an interruption. A Ray that has ended has ended its tasks too.
@@ -106,7 +86,6 @@ def _get(ray: Any, reference: Any) -> list[RunRecord]:
 
 
 def _do(places: list[Any], task: Task) -> list[RunRecord]:
-    # In a list, because Ray would fetch a bare argument again for every task.
     return _fetch(places[0]).do(task)
 
 

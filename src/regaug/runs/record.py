@@ -61,16 +61,9 @@ class RunRecord:
 
     @classmethod
     def of(cls, run: Run, result: RunResult, split: Split, *, details: bool) -> Self:
-        """Return what a store keeps of a result: no weights, and few of the predictions.
-
-        Args:
-            run: What was done.
-            result: What came out.
-            split: The rows.
-            details: Whether to keep the curves and a sample of the predictions.
-        """
+        """Return what a store keeps of a result: no weights; curves and a sample if wanted."""
         history = result.history if details else ()
-        names: tuple[Curve, ...] = get_args(Curve)
+        names: tuple[Curve, ...] = get_args(Curve) if history else ()
         # A run that has diverged before its first good epoch has the scores of untrained weights.
         has_learned = result.ending != "diverged" or result.best_epoch > 0
         return cls(
@@ -83,9 +76,7 @@ class RunRecord:
             sizes=_sizes(split),
             made_by=result.made_by,
             chosen=dict(result.settings.method_settings) if run.is_baseline else {},
-            curves={name: [_short(getattr(epoch, name)) for epoch in history] for name in names}
-            if history
-            else {},
+            curves={name: [_short(getattr(epoch, name)) for epoch in history] for name in names},
             sample=_sample(result, split) if details and has_learned else Sample(),
         )
 
@@ -105,27 +96,17 @@ class RunRecord:
 
     def to_dict(self) -> dict[str, JSON]:
         """Return plain values, for a JSON file."""
-        return {
+        return vars(self) | {
             "run": self.run.to_dict(),
             "scores": {name: scores.to_dict() for name, scores in self.scores.items()},
-            "ending": self.ending,
-            "best_epoch": self.best_epoch,
-            "epochs": self.epochs,
-            "seconds": self.seconds,
             "sizes": list(self.sizes),
-            "made_by": dict(self.made_by),
-            "chosen": dict(self.chosen),
             "curves": {name: list(values) for name, values in self.curves.items()},
             "sample": {"true": list(self.sample.true), "predicted": list(self.sample.predicted)},
         }
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Return the record that :meth:`to_dict` wrote down.
-
-        Raises:
-            LookupError, TypeError, ValueError, AttributeError: It is something else.
-        """
+        """Return the record that :meth:`to_dict` wrote down; values that are none are an error."""
         train, validation, test = values["sizes"]
         ending, curves, sample = values["ending"], values["curves"], values["sample"]
         if ending not in get_args(Ending) or not curves.keys() <= set(get_args(Curve)):

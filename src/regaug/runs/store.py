@@ -11,22 +11,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
-from regaug._files import (
-    JSON,
-    append,
-    canonical,
-    create_whole,
-    decode,
-    dump,
-    explain,
-    is_sealed,
-    plain,
-    seal,
-)
+from regaug._files import JSON, append, canonical, create_whole, dump, explain, is_sealed, seal
 from regaug._version import __version__
 from regaug.exceptions import RegaugError, StoreError
 from regaug.runs.record import RunRecord
 from regaug.runs.run import run_key
+from regaug.training.state import pack, unpack
 
 FORMAT = 2
 STUDY = "study.json"
@@ -51,27 +41,13 @@ class Store:
     Args:
         folder: Where the files are; made if it is not there. It may hold other files too.
         configuration: What the study is, as :func:`run_key` takes it; runs of two studies are not
-            mixed, so everything belongs in it that all the runs have in common. Kept under the
-            same name, as it was written.
-
-    Example:
-        >>> import tempfile
-        >>> folder = tempfile.mkdtemp()
-        >>> from regaug.runs.run import Run
-        >>> store = Store(folder, {"data": "houses.csv", "seed": 0})
-        >>> run = Run("houses.csv", "ridge", split=3, seed=0)
-        >>> store.add(RunRecord(run, {}, "finished", 0, 0, 0.25, (60, 20, 20), {}))
-        >>> [(record.run.method, record.seconds) for record in store.records().values()]
-        [('ridge', 0.25)]
-        >>> Store.open(folder).configuration
-        {'data': 'houses.csv', 'seed': 0}
+            mixed, so everything belongs in it that all the runs have in common.
     """
 
     def __init__(self, folder: str | Path, configuration: Mapping[str, JSON]) -> None:
         self.folder = Path(folder)
-        content = _study(configuration)
         try:
-            _create(self.folder, content)
+            _create(self.folder, configuration)
         except OSError as error:
             raise _failed("write to", self.folder, error) from error
         self.configuration = _read_study(self.folder)
@@ -86,7 +62,7 @@ class Store:
 
     def add(self, record: RunRecord) -> None:
         """Write down a finished run; when this returns it is on the disk."""
-        values = plain("record", record.to_dict())
+        values, _ = pack("record", record.to_dict())
         line = seal({"format": FORMAT, "key": record.run.key, "record": values})
         # After a failure the next line goes to another file: behind a cut one it would be lost.
         own, self._own = self._own_file(), None
@@ -103,7 +79,7 @@ class Store:
         a file, of the lines. Only what is new since the last call is read.
         """
         try:
-            names = sorted(name for name in os.listdir(self.folder) if RUNS.fullmatch(name))
+            names = sorted(filter(RUNS.fullmatch, os.listdir(self.folder)))
             self._files = {name: self._files.get(name) or _RunFile() for name in names}
             for name, file in self._files.items():
                 with suppress(FileNotFoundError):  # its first line failed just now
@@ -170,10 +146,11 @@ class _RunFile:
 
 def _parse(line: bytes) -> RunRecord | str:
     """Return the record of a complete line, or what is wrong with it."""
-    # Looking at every object takes longer than all the rest, and hardly a line needs it.
-    hook = decode if b'"$' in line else None
     try:
-        values = json.loads(line.decode("ascii"), object_hook=hook)
+        values = json.loads(line.decode("ascii"))
+        # Looking at every object takes longer than all the rest, and hardly a line needs it.
+        if b'"$' in line:
+            values = unpack(values, {})
         found = values["format"]
         if found != FORMAT:
             return f"of format {found!r:.20}, which another version of regaug wrote"
@@ -184,19 +161,14 @@ def _parse(line: bytes) -> RunRecord | str:
     return record if is_whole else "damaged"
 
 
-def _study(configuration: Mapping[str, JSON]) -> bytes:
-    """Return the content of study.json; a person may want to read it."""
-    values, key = plain("configuration", configuration), run_key(configuration)
-    document = {"format": FORMAT, "regaug": __version__, "key": key, "configuration": values}
-    return json.dumps(document, indent=2).encode("ascii") + b"\n"
-
-
-def _create(folder: Path, content: bytes) -> None:
+def _create(folder: Path, configuration: Mapping[str, JSON]) -> None:
     """Put study.json in place, at once and whole, unless there is one."""
-    file = folder / STUDY
+    file, head = folder / STUDY, {"format": FORMAT, "regaug": __version__}
+    document = {**head, "key": run_key(configuration), "configuration": configuration}
+    content = json.dumps(document, indent=2, default=dict).encode("ascii") + b"\n"
     folder.mkdir(parents=True, exist_ok=True)
     # In this order: study.json is older than all runs, so another process cannot come in between.
-    runs = [name for name in os.listdir(folder) if RUNS.fullmatch(name)]
+    runs = list(filter(RUNS.fullmatch, os.listdir(folder)))
     if file.exists():
         return
     if runs:
@@ -220,7 +192,7 @@ def _read_study(folder: Path) -> dict[str, JSON]:
     except OSError as error:
         raise _failed("read", folder, error) from error
     try:
-        document = json.loads(text.decode("ascii"), object_hook=decode)
+        document = json.loads(text.decode("ascii"))
         found, configuration = document["format"], document["configuration"]
         if found == FORMAT and document["key"] != run_key(configuration):
             raise ValueError("the content is not what was written")

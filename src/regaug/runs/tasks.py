@@ -13,7 +13,7 @@ from typing import Literal
 from regaug._checks import check_choice, check_integer, check_range
 from regaug.exceptions import ArgumentError
 from regaug.problems import Problem
-from regaug.runs.executors import run_here, run_in_processes
+from regaug.runs.executors import pending, run_here, run_in_processes
 from regaug.runs.record import RunRecord
 from regaug.runs.run import Run
 from regaug.runs.store import Store
@@ -85,10 +85,10 @@ def estimate_seconds(runs: Iterable[Run], problems: Mapping[str, Problem]) -> fl
         if run.settings is None:
             total += _BASELINE
             continue
-        problem = problems[run.problem]
+        problem, epochs = problems[run.problem], run.settings.epochs
         if run.problem not in rows:
             rows[run.problem] = len(problem.splits[0].train)
-        n, epochs = rows[run.problem], run.settings.epochs
+        n = rows[run.problem]
         if run.settings.patience is not None:  # most stop early
             epochs = min(epochs, max(10, epochs // 4))
         steps = max(1, n // run.settings.batch_size)
@@ -107,18 +107,9 @@ def do_runs(
 ) -> bool:
     """Do the runs that a store does not have yet, and put their records there.
 
+    A round is asked for when the one before is finished; ``total`` counts the runs of all rounds.
     The first Ctrl-C finishes what is running and starts nothing new; the second interrupts.
-
-    Args:
-        worker: Does a task.
-        rounds: Runs; a round is asked for when the one before is finished.
-        store: Keeps every finished run.
-        total: Number of runs in all rounds.
-        workforce: Who does them, and for how long.
-        report: Called with the records of every finished task.
-
-    Returns:
-        Whether all are done; False if the time was up or Ctrl-C was pressed.
+    ``report`` gets the records of every finished task. Returns whether all runs are done.
     """
     minutes = workforce.max_minutes
     end = None if minutes is None else time.monotonic() + 60 * minutes
@@ -132,7 +123,7 @@ def do_runs(
 
         for runs in rounds:
             tasks = make_tasks(runs, worker.problems)
-            for records in execute(worker, tasks, is_done=is_done, is_over=is_over):
+            for records in execute(worker, pending(tasks, is_done=is_done, is_over=is_over)):
                 # Of a task that a kill cut short, or that others do too, some may be there.
                 known = store.done()
                 for record in records:

@@ -1,7 +1,7 @@
 """Who does runs: a copy is sent to every process."""
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from regaug.data.base import Split
 from regaug.exceptions import DivergedError, NonFiniteError
@@ -19,10 +19,7 @@ Task = tuple[Run, ...]
 class Worker:
     """Does the runs of some problems.
 
-    Args:
-        problems: The problems, in any order.
-        details: Whether records keep what a report shows beside the scores: learning curves and
-            some of the predictions.
+    With ``details`` the records keep what a report shows: learning curves and some predictions.
     """
 
     def __init__(self, problems: Sequence[Problem], *, details: bool = False) -> None:
@@ -35,16 +32,9 @@ class Worker:
         """Return what came out of every run of a task."""
         problem = self.problems[task[0].problem]
         if task[0].is_baseline:
-            return [
-                self._record(
-                    run,
-                    fit_baseline(
-                        run.method, problem.splits[run.split], seed=run.seed, metric=problem.metric
-                    ),
-                )
-                for run in task
-            ]
-        if problem.is_stacked and task[0].can_stack:
+            fit_one = partial(fit_baseline, metric=problem.metric)
+            results = [fit_one(r.method, problem.splits[r.split], seed=r.seed) for r in task]
+        elif problem.is_stacked and task[0].can_stack:
             results = fit_many(
                 [self._prepare(run.problem, run.split, run.log) for run in task],
                 task[0].method,
@@ -52,14 +42,14 @@ class Worker:
                 hidden=problem.hidden,
                 record=self._recorded,
             )
-            return [self._record(*pair) for pair in zip(task, results, strict=True)]
-        return [self._fit(run) for run in task]
+        else:
+            return [self._fit(run) for run in task]
+        return [self._record(*pair) for pair in zip(task, results, strict=True)]
 
     def _fit(self, run: Run) -> RunRecord:
         """Train one net by itself."""
-        problem = self.problems[run.problem]
+        problem, settings = self.problems[run.problem], run.settings or Settings()
         split = self._prepare(run.problem, run.split, run.log)
-        settings = run.settings or Settings()
         try:
             result = fit(
                 problem.make_net(split, run.seed),
@@ -81,8 +71,4 @@ class Worker:
         return self.problems[problem].split(number, log=log)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _make_worker, (tuple(self.problems.values()), self.details)
-
-
-def _make_worker(problems: Sequence[Problem], details: bool) -> Worker:
-    return Worker(problems, details=details)
+        return partial(Worker, tuple(self.problems.values()), details=self.details), ()

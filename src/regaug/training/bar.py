@@ -9,14 +9,7 @@ _PAUSE = 10.0
 
 
 class Bar:
-    """Show how much is done, and a few words on how it goes.
-
-    Args:
-        unit: What is counted: "epoch" or "run".
-        total: How many there will be, at most.
-        done: How many were done before.
-        show: Whether to show anything at all.
-    """
+    """Show how many of ``total`` epochs or runs are done, and a few words on how it goes."""
 
     def __init__(self, unit: str, total: int, done: int = 0, *, show: bool) -> None:
         self.unit, self.total, self.done = unit, total, done
@@ -24,21 +17,15 @@ class Bar:
         self._last_line = time.monotonic()
         self._progress: Any = None
         if show and not self._is_plain:
+            from rich import progress
             from rich.console import Console
-            from rich.progress import (
-                BarColumn,
-                MofNCompleteColumn,
-                Progress,
-                TextColumn,
-                TimeRemainingColumn,
-            )
 
-            self._progress = Progress(
-                TextColumn(unit),
-                MofNCompleteColumn(),
-                BarColumn(),
-                TimeRemainingColumn(),
-                TextColumn("{task.description}"),
+            self._progress = progress.Progress(
+                progress.TextColumn(unit),
+                progress.MofNCompleteColumn(),
+                progress.BarColumn(),
+                progress.TimeRemainingColumn(),
+                progress.TextColumn("{task.description}"),
                 console=Console(stderr=True),
                 transient=True,
             )
@@ -58,12 +45,8 @@ class Bar:
         self.done += 1
         if self._progress is not None:
             self._progress.update(self._task, advance=1, description=words)
-        elif self._is_plain and self._is_due():
-            print(f"{self.unit} {self.done}/{self.total}  {words}", file=sys.stderr, flush=True)
-
-    def _is_due(self) -> bool:
-        now = time.monotonic()
-        if self.done < self.total and now - self._last_line < _PAUSE:
-            return False
-        self._last_line = now
-        return True
+        elif self._is_plain:
+            now = time.monotonic()
+            if self.done == self.total or now - self._last_line >= _PAUSE:
+                self._last_line = now
+                print(f"{self.unit} {self.done}/{self.total}  {words}", file=sys.stderr, flush=True)

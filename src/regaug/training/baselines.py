@@ -89,11 +89,6 @@ def baseline_names(split: Split) -> tuple[str, ...]:
 
     The mean always can. The last value needs a series; ridge and boosting need inputs that fit into
     memory, at most 50 million numbers in a part: tables, and series of a few columns.
-
-    Example:
-        >>> from regaug.data.datasets.synthetic import make_manifold
-        >>> baseline_names(make_manifold("line", n=100).split())
-        ('mean', 'ridge', 'boosting')
     """
     return tuple(name for name in BASELINES if _obstacle(name, split) is None)
 
@@ -106,8 +101,7 @@ def _obstacle(name: str, split: Split) -> str | None:
             "the last value needs inputs (n, window, columns) whose columns are the "
             f"{targets} target(s), got {shape}."
         )
-    parts = split.parts.values()
-    largest = max(math.prod(part.x.shape) for part in parts)
+    largest = max(math.prod(part.x.shape) for part in split.parts.values())
     if name in ("ridge", "boosting") and largest > LARGEST:
         return f"a part's inputs must be at most {LARGEST} numbers, got {largest}."
     return None
@@ -142,23 +136,17 @@ def _ridge(split: Split, settings: Settings) -> Fitted:
     x, y = inputs(split.train), split.train.y.double().numpy()
     models = [Ridge(alpha=penalty).fit(x, y) for penalty in PENALTIES]
     x = inputs(split.validation)
-    best = _best(_errors((model.predict(x) for model in models), split, settings.metric))
-    return (
-        lambda part: _like(models[best].predict(inputs(part)), part),
-        {"penalty": float(PENALTIES[best])},
-    )
+    errors = _errors((model.predict(x) for model in models), split, settings.metric)
+    best, chosen = (values[np.argmin(errors)] for values in (models, PENALTIES))
+    return lambda part: _like(best.predict(inputs(part)), part), {"penalty": float(chosen)}
 
 
 def _boosting(split: Split, settings: Settings) -> Fitted:
     from sklearn.ensemble import HistGradientBoostingRegressor
 
     # Early stopping of its own would set other rows aside than the split's.
-    models = [
-        HistGradientBoostingRegressor(
-            early_stopping=False, warm_start=True, random_state=settings.seed
-        )
-        for _ in range(split.train.y.shape[1])
-    ]
+    options = {"early_stopping": False, "warm_start": True, "random_state": settings.seed}
+    models = [HistGradientBoostingRegressor(**options) for _ in range(split.train.y.shape[1])]
 
     def stages(part: Part, first: int) -> Iterator[Values]:
         """Yield predictions with ``first`` + 1 trees per target, with one more, and so on."""
@@ -172,7 +160,8 @@ def _boosting(split: Split, settings: Settings) -> Fitted:
         for model, column in zip(models, y.T, strict=True):
             model.set_params(max_iter=len(errors) + ROUND).fit(x, column)
         errors += _errors(stages(split.validation, len(errors)), split, settings.metric)
-        if (best := _best(errors)) < len(errors) - ROUND:
+        best = int(np.argmin(errors))
+        if best < len(errors) - ROUND:
             break
     return lambda part: _like(next(stages(part, best)), part), {"trees": best + 1}
 
@@ -191,10 +180,6 @@ def _errors(candidates: Iterable[Values], split: Split, metric: str) -> list[flo
             f"all {'zero' if metric == 'mape' else 'constant'}. Take 'rmse'."
         )
     return errors
-
-
-def _best(errors: list[float]) -> int:
-    return errors.index(min(errors))
 
 
 def _flat(part: Part) -> Tensor:

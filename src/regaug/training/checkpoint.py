@@ -13,11 +13,12 @@ from torch import Size, Tensor, nn
 from torch.optim import Optimizer
 
 from regaug._checks import check_integer
-from regaug._files import entry, read_state, remove_leftovers, write_state
+from regaug._files import entry, remove_leftovers
 from regaug.data.base import Part, Split
 from regaug.exceptions import ArgumentError, CheckpointError, DataError, FileError
 from regaug.training.results import Epoch
 from regaug.training.settings import Settings
+from regaug.training.state import read_state, write_state
 
 EPOCH = re.compile(r"epoch-(\d+)\.safetensors")
 SHOWN = 3  # names in an error
@@ -28,36 +29,22 @@ class Checkpoints:
 
     One process writes. The last two are kept. A process killed at any moment, or a full disk,
     leaves the earlier ones as they are, and never a checkpoint that is half there.
-
-    Args:
-        folder: Where they are; made by the first :meth:`save`.
-
-    Example:
-        >>> import tempfile
-        >>> checkpoints = Checkpoints(tempfile.mkdtemp())
-        >>> for epoch in (1, 2, 3):
-        ...     checkpoints.save(epoch, {"loss": 1.0 / epoch})
-        >>> checkpoints.latest()
-        (3, {'loss': 0.3333333333333333})
-        >>> checkpoints.clear()
     """
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
 
     def save(self, epoch: int, state: Mapping[str, object]) -> None:
-        """Write the state of an epoch, then remove all others but the one before it.
-
-        Args:
-            epoch: Number of finished epochs, at least 0.
-            state: Tensors, numbers, strings and None in dicts, lists and tuples, nested at will.
-        """
+        """Write the state after so many epochs, then remove all others but the one before it."""
         epoch = check_integer("epoch", epoch, 0)
-        self._remove_leftovers()
+        remove_leftovers(self.folder, "epoch-*.safetensors")
         try:
             write_state(self.path(epoch), state)
         except FileError as error:
-            raise CheckpointError(f"{error}{self._what_is_left()}") from error
+            left = [
+                f" The checkpoint of epoch {last} is untouched." for last in self._epochs()[-1:]
+            ]
+            raise CheckpointError(f"{error}{''.join(left)}") from error
         before = [other for other in self._epochs() if other < epoch]
         with suppress(OSError):  # the state is safe, and the next call tries again
             self._remove_all_but({epoch, *before[-1:]})
@@ -78,7 +65,7 @@ class Checkpoints:
 
     def clear(self) -> None:
         """Remove all checkpoints; other files in the folder stay."""
-        self._remove_leftovers()
+        remove_leftovers(self.folder, "epoch-*.safetensors")
         try:
             self._remove_all_but(set())
         except OSError as error:
@@ -105,35 +92,17 @@ class Checkpoints:
         for epoch in set(self._epochs()) - kept:
             self.path(epoch).unlink()
 
-    def _remove_leftovers(self) -> None:
-        remove_leftovers(self.folder, "epoch-*.safetensors")
-
-    def _what_is_left(self) -> str:
-        epochs = self._epochs()
-        return f" The checkpoint of epoch {epochs[-1]} is untouched." if epochs else ""
-
 
 @dataclass(frozen=True)
 class TrainingState:
-    """What a training goes on from.
+    """What a training goes on from."""
 
-    Attributes:
-        configuration: Which training it is; see :func:`describe`.
-        weights: The model after the last epoch.
-        best_epoch: Number of the best epoch, 0 if there is none.
-        best_weights: The model after that one.
-        optimizer: What the optimizer knows of every parameter, by the parameter's number.
-        precision: State of the gradient scaler, where there is one.
-        history: The epochs so far.
-        seconds: Time they took.
-    """
-
-    configuration: Mapping[str, object]
-    weights: Mapping[str, Tensor]
-    best_epoch: int
+    configuration: Mapping[str, object]  # which training it is; see describe
+    weights: Mapping[str, Tensor]  # after the last epoch
+    best_epoch: int  # 0 if there is none
     best_weights: Mapping[str, Tensor]
-    optimizer: Mapping[int, Mapping[str, Tensor]]
-    precision: Mapping[str, object]
+    optimizer: Mapping[int, Mapping[str, Tensor]]  # by the parameter's number
+    precision: Mapping[str, object]  # of the gradient scaler, where there is one
     history: tuple[Epoch, ...]
     seconds: float
 
@@ -143,12 +112,7 @@ class TrainingState:
 
     @classmethod
     def read(cls, values: Mapping[str, object], file: Path) -> Self:
-        """Return what :meth:`to_dict` returned, every value checked.
-
-        Args:
-            values: What :meth:`Checkpoints.latest` found.
-            file: Where it was, for the error.
-        """
+        """Return the state that :meth:`to_dict` gave, every value checked."""
         try:
             state = cls(
                 configuration=entry(values, "configuration", dict),
@@ -172,9 +136,8 @@ def unusable(file: Path, reason: str) -> CheckpointError:
 
 
 def _way_out(file: Path) -> str:
-    return (
-        f"Delete {file} to continue from an earlier checkpoint, or from the start if there is none."
-    )
+    way = "to continue from an earlier checkpoint, or from the start if there is none."
+    return f"Delete {file} {way}"
 
 
 def _read_epoch(line: object) -> Epoch:
@@ -199,14 +162,11 @@ def _by_parameter(values: Mapping[str, object]) -> dict[int, dict[str, Tensor]]:
 def describe(method: str, settings: Settings, split: Split) -> dict[str, object]:
     """Return plain values that say which training this is."""
     options = settings.to_dict()
+    own = options.pop("method_settings")
     return {
         "method": method,
-        **{
-            f"settings.{name}": value
-            for name, value in options.items()
-            if name != "method_settings"
-        },
-        **{f"method_settings.{name}": value for name, value in options["method_settings"].items()},
+        **{f"settings.{name}": value for name, value in options.items()},
+        **{f"method_settings.{name}": value for name, value in own.items()},
         "training rows": _describe_rows(split.train),
         "validation rows": _describe_rows(split.validation),
     }
@@ -216,15 +176,15 @@ def check_configuration(
     saved: Mapping[str, object], now: Mapping[str, object], folder: Path
 ) -> None:
     """Refuse to go on from the state of a different training."""
-    names = dict.fromkeys([*saved, *now])
-    different = [name for name in names if _as_list(saved.get(name)) != _as_list(now.get(name))]
+    different = [
+        f"{name} was {saved.get(name)!r} and is {now.get(name)!r}"
+        for name in dict.fromkeys([*saved, *now])
+        if saved.get(name) != now.get(name)
+    ]
     if different:
-        listed = "; ".join(
-            f"{name} was {saved.get(name)!r} and is {now.get(name)!r}" for name in different[:4]
-        )
         raise CheckpointError(
-            f"The checkpoint in {folder} belongs to another training: {listed}. Give another "
-            "folder, or delete that one to start anew."
+            f"The checkpoint in {folder} belongs to another training: {'; '.join(different[:4])}. "
+            "Give another folder, or delete that one to start anew."
         )
 
 
@@ -236,11 +196,6 @@ def _describe_rows(part: Part) -> str:
 
 def _digest(values: Tensor) -> str:
     return f"{zlib.crc32(values.contiguous().numpy().tobytes()):08x}"
-
-
-def _as_list(value: object) -> object:
-    """Make a tuple equal to the list that it becomes in a file."""
-    return list(value) if isinstance(value, tuple) else value
 
 
 def load_optimizer(
@@ -259,32 +214,22 @@ def load_optimizer(
 
 
 def load_weights(module: nn.Module, weights: Mapping[str, Tensor], *, source: str) -> None:
-    """Copy weights into a module if all names and shapes agree; otherwise leave it untouched.
-
-    Args:
-        module: Any module.
-        weights: Parameters and buffers by name, as in ``module.state_dict()``.
-        source: Where they come from, for the error.
-
-    Example:
-        >>> load_weights(nn.Linear(2, 1), nn.Linear(3, 1).state_dict(), source="run/7")
-        Traceback (most recent call last):
-            ...
-        regaug.exceptions.CheckpointError: The weights of run/7 belong to another
-        architecture than this Linear: weight is (1, 3) there and (1, 2) here. Build the model as
-        it was when they were saved, or start again in another folder.
-    """
+    """Copy weights into a module if all names and shapes agree; otherwise leave it untouched."""
     check_weights(module, weights, source=source)
     module.load_state_dict(weights)
 
 
 def check_weights(module: nn.Module, weights: Mapping[str, Tensor], *, source: str) -> None:
     """Refuse weights that are not those of such a module."""
-    here = module.state_dict()
+    here, there = (
+        {name: _form(value) for name, value in values.items()}
+        for values in (module.state_dict(), weights)
+    )
+    other = [name for name in here if name in there and there[name] != here[name]]
     differences = [
-        _listed("missing there: ", [name for name in here if name not in weights]),
-        _listed("unknown here: ", [name for name in weights if name not in here]),
-        _listed("", _different_shapes(here, weights)),
+        _listed("missing there: ", [name for name in here if name not in there]),
+        _listed("unknown here: ", [name for name in there if name not in here]),
+        _listed("", [f"{name} is {there[name]} there and {here[name]} here" for name in other]),
     ]
     if any(differences):
         raise CheckpointError(
@@ -292,14 +237,6 @@ def check_weights(module: nn.Module, weights: Mapping[str, Tensor], *, source: s
             f"{type(module).__name__}: {'; '.join(filter(None, differences))}. "
             "Build the model as it was when they were saved, or start again in another folder."
         )
-
-
-def _different_shapes(here: Mapping[str, object], there: Mapping[str, object]) -> list[str]:
-    return [
-        f"{name} is {_form(there[name])} there and {_form(value)} here"
-        for name, value in here.items()
-        if name in there and _form(there[name]) != _form(value)
-    ]
 
 
 def _form(value: object) -> str:

@@ -8,12 +8,7 @@ from regaug._checks import check_choice, check_integer
 
 Precision = Literal["32", "bf16", "16", "64"]
 # Half precision is mixed: the weights stay in float32.
-_NAMES: dict[Precision, str] = {
-    "32": "32-true",
-    "bf16": "bf16-mixed",
-    "16": "16-mixed",
-    "64": "64-true",
-}
+_NAMES = {"32": "32-true", "bf16": "bf16-mixed", "16": "16-mixed", "64": "64-true"}
 
 
 @dataclass(frozen=True)
@@ -37,19 +32,15 @@ class Machine:
 
 
 def make_fabric(machine: Machine) -> Any:
-    """Return a launched Fabric.
-
-    Launched by ``torchrun`` it trains in all of its processes (DDP), otherwise in this one.
-    """
+    """Return a launched Fabric: in all processes of ``torchrun`` (DDP), otherwise in this one."""
     from lightning_fabric import Fabric
 
     accelerator, _, number = machine.device.partition(":")
+    processes: dict[str, Any] = {"devices": [int(number)] if number else 1}
     if "TORCHELASTIC_RUN_ID" in os.environ:
         local = int(os.environ["LOCAL_WORLD_SIZE"])
         nodes = int(os.environ["WORLD_SIZE"]) // local
-        processes: dict[str, Any] = {"devices": local, "num_nodes": nodes, "strategy": "ddp"}
-    else:
-        processes = {"devices": [int(number)] if number else 1}
+        processes = {"devices": local, "num_nodes": nodes, "strategy": "ddp"}
     fabric = Fabric(accelerator=accelerator, precision=_NAMES[machine.precision], **processes)  # type: ignore[arg-type]
     fabric.launch()
     return fabric

@@ -32,12 +32,7 @@ from regaug.training.fabric import Machine, make_fabric
 from regaug.training.prediction import predict
 from regaug.training.results import Ending, Epoch, RunResult, versions
 from regaug.training.schedule import is_best, rate_factor, why_end
-from regaug.training.scores import (
-    own_targets,
-    own_units,
-    recorded_training_rows,
-    score_parts,
-)
+from regaug.training.scores import own_targets, own_units, recorded_training_rows, score_parts
 from regaug.training.settings import Recorded, Settings
 from regaug.training.step import AugmentedLoss, explain_divergence, make_optimizer
 from regaug.training.tiny import tiny_as_zero
@@ -98,15 +93,7 @@ def fit(
     fabric = make_fabric(machine)
     # Whatever draws from the global generator, restore it afterwards.
     with _random.seeded(0), tiny_as_zero():
-        training = _Training(
-            model,
-            data,
-            method,
-            settings or Settings(),
-            fabric,
-            machine=machine,
-            record=record,
-        )
+        training = _Training(model, data, method, settings or Settings(), fabric, machine, record)
         return training.run(checkpoint, progress)
 
 
@@ -120,7 +107,6 @@ class _Training:
         name: str,
         settings: Settings,
         fabric: Any,
-        *,
         machine: Machine,
         record: Sequence[Recorded],
     ) -> None:
@@ -132,13 +118,11 @@ class _Training:
         size = min(settings.batch_size, len(split.train))
         self.sampler = ready.sampler(split.train.y, size, drop_last=True)
         self.loader = _make_loader(split.train, self.sampler, machine.workers)
-        self.loss = AugmentedLoss(
-            model, self.augmentation, ready.at(model), inputs_too=ready.inputs_too
-        )
+        loss = AugmentedLoss(model, self.augmentation, ready.at(model), inputs_too=ready.inputs_too)
         # Scaled gradients cannot be clipped by an optimizer that unscales them itself.
         fused = fabric.device.type in ("cpu", "cuda") and machine.precision != "16"
         self.plain_optimizer = make_optimizer(model, settings, fused=fused)
-        self.module, self.optimizer = fabric.setup(self.loss, self.plain_optimizer)
+        self.module, self.optimizer = fabric.setup(loss, self.plain_optimizer)
         self.setting = {"precision": machine.precision, "processes": fabric.world_size}
         self.history: list[Epoch] = []
         self.best_epoch, self.best_weights = 0, self._weights()
@@ -162,8 +146,7 @@ class _Training:
                 self.seconds += time.perf_counter() - start
                 if checkpoints is not None:
                     if is_first:
-                        state = self._state(configuration)
-                        checkpoints.save(len(self.history), state.to_dict())
+                        checkpoints.save(len(self.history), self._state(configuration).to_dict())
                     self.fabric.barrier()
                 bar.advance(f"{self.settings.metric} {self.history[-1].validation:.4g}")
         load_weights(self.model, self.best_weights, source="the best epoch")
@@ -190,28 +173,27 @@ class _Training:
         # Every epoch has seeds of its own, so that a training can go on from its end without a
         # record of all generators; every process too, or they would all draw alike.
         seed, rank = self.settings.seed, self.fabric.global_rank
-        self.augmentation.generator.manual_seed(
-            _random.derive(_random.Stream.EPOCHS, seed, epoch, rank)
-        )
+        own = _random.derive(_random.Stream.EPOCHS, seed, epoch, rank)
+        self.augmentation.generator.manual_seed(own)
         _random.seed_global(_random.derive(_random.Stream.DROPOUT, seed, epoch, rank))
         self.sampler.set_epoch(epoch)
         if hasattr(self.split.train.x, "set_epoch"):  # inputs that differ from epoch to epoch
             self.split.train.x.set_epoch(epoch)
         self.model.train()
-        losses = [self._step(epoch, number, *batch) for number, batch in enumerate(self.loader)]
+        batches = enumerate(self._batches() if self.loader is None else self.loader)
+        losses = [self._step(epoch, number, *batch) for number, batch in batches]
         self.model.eval()
         self._share_buffers()
         errors = {part: self._error(part) for part in self.recorded}
-        self.history.append(
-            Epoch(
-                loss=sum(losses) / len(losses),
-                train=errors.get("train"),
-                validation=errors["validation"],
-                test=errors.get("test"),
-            )
-        )
+        loss, train, test = sum(losses) / len(losses), errors.get("train"), errors.get("test")
+        self.history.append(Epoch(loss, train, errors["validation"], test))
         if is_best(self.history, self.best_epoch, self.settings):
             self.best_epoch, self.best_weights = len(self.history), self._weights()
+
+    def _batches(self) -> Iterator[tuple[Tensor, Tensor]]:
+        """Give the batches of an epoch that this process reads itself."""
+        for batch in self.sampler.epoch_batches():
+            yield self.split.train.x[batch], self.split.train.y[batch]
 
     def _step(self, epoch: int, number: int, x: Tensor, y: Tensor) -> float:
         """Take one step of the optimizer and return the loss."""
@@ -281,20 +263,9 @@ class _Training:
         self.best_epoch, self.best_weights = state.best_epoch, dict(state.best_weights)
 
 
-class _InMemory:
-    """The batches of an epoch, from tensors."""
-
-    def __init__(self, part: Part, sampler: BatchSampler) -> None:
-        self.part, self.sampler = part, sampler
-
-    def __iter__(self) -> Iterator[tuple[Tensor, Tensor]]:
-        for batch in self.sampler.epoch_batches():
-            yield self.part.x[batch], self.part.y[batch]
-
-
-def _make_loader(part: Part, sampler: BatchSampler, workers: int) -> Iterable[Any]:
+def _make_loader(part: Part, sampler: BatchSampler, workers: int) -> Iterable[Any] | None:
     if not workers:
-        return _InMemory(part, sampler)
+        return None
     # Without a batch size the loader asks the part for a whole batch of indices at once.
     return DataLoader(
         part,

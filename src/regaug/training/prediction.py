@@ -13,21 +13,18 @@ _MOST_ROWS, _MOST_NUMBERS = 8192, 2**20
 
 
 def predict(model: nn.Module, part: Part, fabric: Any) -> Tensor:
-    """Return the predictions of ``model`` for all rows of a part, ``(n, m)``, on the CPU.
+    """Return what ``model``, in ``eval()``, predicts for a part, ``(n, m)``, on the CPU.
 
-    Args:
-        model: In ``eval()`` mode.
-        part: Inputs, in memory or not.
-        fabric: Knows device and precision; with several processes each predicts a share of the
-            rows, and all get all of them.
+    With several processes each predicts a share of the rows, and all get all of them.
     """
     n, rank, world_size = len(part), fabric.global_rank, fabric.world_size
     share = math.ceil(n / world_size)
     # The last process may have to repeat a row: all shares must be equally long.
     rows = torch.arange(rank * share, (rank + 1) * share).clamp_(max=n - 1)
-    own = torch.cat(
-        [_forward(model, part.x[rows[chunk]], fabric) for chunk in _chunks(part, share)]
-    )
+    numbers = math.prod(part.x.shape[1:])
+    size = max(1, min(_MOST_ROWS, _MOST_NUMBERS // max(numbers, 1)))
+    chunks = torch.split(rows, size)
+    own = torch.cat([_forward(model, part.x[chunk], fabric) for chunk in chunks])
     if world_size > 1:
         own = fabric.all_gather(own).reshape(-1, *own.shape[1:])[:n]
     return own.cpu()
@@ -40,9 +37,3 @@ def _forward(model: nn.Module, x: Tensor, fabric: Any) -> Tensor:
         prediction: Tensor = model(x.to(parameter.dtype))
     # A tensor of inference mode may not take part in anything later.
     return prediction.clone() if prediction.dtype == torch.float64 else prediction.float().clone()
-
-
-def _chunks(part: Part, n: int) -> list[slice]:
-    numbers = math.prod(part.x.shape[1:])
-    size = max(1, min(_MOST_ROWS, _MOST_NUMBERS // max(numbers, 1)))
-    return [slice(start, min(start + size, n)) for start in range(0, n, size)]

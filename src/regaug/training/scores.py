@@ -18,11 +18,7 @@ MOST_TRAINING_ROWS = 2_000
 
 
 def own_units(split: Split, values: Tensor) -> Tensor:
-    """Return predictions ``(..., n, m)`` in the target's own units, in their dtype.
-
-    A split that has a scale (:class:`StandardizedSplit`) knows the way back; any other is in those
-    units already.
-    """
+    """Return predictions ``(..., n, m)`` in the target's own units, in their dtype."""
     return split.restore(values) if isinstance(split, StandardizedSplit) else values
 
 
@@ -31,18 +27,6 @@ def own_targets(split: Split, part: Part) -> Tensor:
 
     The way to a scale and back is rounded, so that a target of zero returns as a tiny number, by
     which MAPE would divide. What cannot be told from zero becomes zero again.
-
-    Args:
-        split: A split, with or without a scale.
-        part: One of its parts.
-
-    Example:
-        >>> from regaug.data.scaling import standardize
-        >>> y = torch.tensor([[0.0], [0.1], [0.7]])
-        >>> part = Part(x=y, y=y, rows=torch.arange(3).numpy())
-        >>> split = standardize(Split(part, part, part))
-        >>> split.restore(split.test.y)[0].item() == 0, own_targets(split, split.test)[0].item()
-        (False, 0.0)
     """
     target = own_units(split, part.y)
     if not isinstance(split, StandardizedSplit) or split.log:
@@ -56,24 +40,12 @@ def score_parts(
 ) -> tuple[dict[str, Scores], dict[str, Tensor]]:
     """Predict some parts of a split and score the predictions, by group where there are groups.
 
-    Args:
-        split: The split; its targets may be standardized.
-        predict: From a part to predictions ``(n, m)``, in the units of the split.
-        parts: Names of parts; None takes ``"validation"``, ``"test"`` and the split's further ones.
-
-    Returns:
-        Scores and predictions by the part's name, both in the target's own units. Predictions are
-        on the CPU and at least as precise as the targets.
+    ``predict`` works in the units of the split. ``parts`` are names; None takes ``"validation"``,
+    ``"test"`` and the split's further ones. Returns scores and predictions by part, both in the
+    target's own units, on the CPU and at least as precise as the targets.
 
     Raises:
         NonFiniteError: A prediction is NaN or infinite.
-
-    Example:
-        >>> from regaug.data.datasets.synthetic import make_manifold
-        >>> split = make_manifold("line", n=50).split()
-        >>> scores, predictions = score_parts(split, lambda part: part.x / 2)
-        >>> list(scores), round(scores["test"].rmse, 6), predictions["test"].shape
-        (['validation', 'test'], 0.0, torch.Size([10, 1]))
     """
     names = ("validation", "test", *split.more) if parts is None else tuple(parts)
     scores: dict[str, Scores] = {}
@@ -83,9 +55,8 @@ def score_parts(
         prediction = predict(part).detach().cpu()
         prediction = prediction.to(torch.promote_types(prediction.dtype, part.y.dtype))
         predictions[name] = own_units(split, prediction)
-        scores[name] = evaluate(
-            predictions[name], own_targets(split, part).to(predictions[name]), part.groups
-        )
+        target = own_targets(split, part).to(predictions[name])
+        scores[name] = evaluate(predictions[name], target, part.groups)
     return scores, predictions
 
 

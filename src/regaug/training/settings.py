@@ -63,16 +63,13 @@ class Settings:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for a JSON file."""
-        return asdict(self) | {"method_settings": dict(self.method_settings)}
+        own = self.method_settings.items()
+        listed = {name: list(v) if isinstance(v, tuple) else v for name, v in own}
+        return asdict(self) | {"method_settings": listed}
 
     @classmethod
     def from_dict(cls, values: object) -> Self:
-        """Return the settings that :meth:`to_dict` wrote down.
-
-        Example:
-            >>> Settings.from_dict(Settings(epochs=5).to_dict()).epochs
-            5
-        """
+        """Return the settings that :meth:`to_dict` wrote down."""
         names = {part.name for part in fields(cls)}
         if not isinstance(values, Mapping) or set(values) != names:
             raise ArgumentError(f"`values` must have the keys {', '.join(sorted(names))}.")

@@ -16,13 +16,8 @@ class AugmentedLoss(nn.Module):
     """The mean squared error of a model on an augmented batch.
 
     A module, so that a wrapper for several processes or another precision surrounds all of it.
-
-    Args:
-        model: The model; its parameters are those of this module.
-        augmentation: Acts in training mode.
-        at: What is called instead of the model, ``augmentation.at(model, place)``; None if the
-            inputs are the only place.
-        inputs_too: Act on the inputs as well as at the layer, with a draw of its own.
+    ``at`` is ``augmentation.at(model, place)``, called instead of the model; None if the inputs are
+    the only place. With ``inputs_too`` the inputs are augmented as well, with a draw of their own.
     """
 
     def __init__(
@@ -62,12 +57,8 @@ class AugmentedLoss(nn.Module):
 def make_optimizer(model: nn.Module, settings: Settings, *, fused: bool) -> torch.optim.Optimizer:
     """Return the optimizer that the settings describe."""
     kind = torch.optim.AdamW if settings.optimizer == "adamw" else torch.optim.Adam
-    return kind(
-        model.parameters(),
-        lr=settings.learning_rate,
-        weight_decay=settings.weight_decay,
-        fused=fused,
-    )
+    rate, decay = settings.learning_rate, settings.weight_decay
+    return kind(model.parameters(), lr=rate, weight_decay=decay, fused=fused)
 
 
 def explain_divergence(

@@ -18,8 +18,7 @@ from regaug.data.base import Part
 from regaug.data.scaling import Scaler
 from regaug.ensemble import Ensemble, default_settings
 from regaug.ensemble.fit import MOST_MEMBERS, default_names
-from regaug.ensemble.members import mean_and_spread
-from regaug.ensemble.training import train_members
+from regaug.ensemble.members import mean_and_spread, train_members
 from regaug.exceptions import ArgumentError
 from regaug.integrations.sklearn.folder import KEY, as_plain, make_preparation, read_about
 from regaug.integrations.sklearn.rows import StoppingRule

@@ -18,23 +18,13 @@ class StepAugmentation:
 
     The draws are made in the order in which :func:`regaug.training.fit` makes them, from each run's
     own generator, so that a run does not depend on the others in its stack.
-
-    Args:
-        runs: The runs that take part in the step.
-        progress: The share of its training that each of them has done.
-        x: Inputs of their batches, ``(runs, n, d)``.
-        y: Targets of their batches, ``(runs, n, m)``.
-
-    Attributes:
-        targets: The targets that belong to what was last returned.
-        is_lost: Runs whose hidden layer is not finite, ``(runs,)``; None if all are well.
     """
 
     def __init__(
         self, runs: Sequence[Training], progress: Sequence[float], x: Tensor, y: Tensor
     ) -> None:
-        self.inputs, self.targets = (x, y), y
-        self.is_lost: Tensor | None = None
+        self.inputs, self.targets = (x, y), y  # the targets of what was last returned
+        self.is_lost: Tensor | None = None  # whose hidden layer is not finite; None if all are well
         self._parts = [run.augmentation for run in runs]
         self._touched: dict[str, list[int]] = {place: [] for place in runs[0].places}
         for number, (run, part, done) in enumerate(zip(runs, self._parts, progress, strict=True)):
@@ -47,12 +37,7 @@ class StepAugmentation:
                 self._touched[place].append(number)
 
     def __call__(self, place: str, x: Tensor) -> Tensor:
-        """Augment the runs that are touched at this place.
-
-        Args:
-            place: ``"input"`` or a hidden block.
-            x: What arrives there, ``(runs, n, d)``.
-        """
+        """Augment what arrives at a place, ``(runs, n, d)``, of the runs that are touched there."""
         if place not in self._touched:
             return x
         touched = self._touched[place]

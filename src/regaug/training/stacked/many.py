@@ -60,10 +60,8 @@ def fit_many(
     splits = list(data) if isinstance(data, Sequence) else [data] * len(settings)
     for name, given in (("data", splits), ("initial", initial)):
         if given is not None and len(given) != len(settings):
-            raise ArgumentError(
-                f"`{name}` must have an entry for each of the {len(settings)} runs, got "
-                f"{len(given)}."
-            )
+            wanted = f"an entry for each of the {len(settings)} runs"
+            raise ArgumentError(f"`{name}` must have {wanted}, got {len(given)}.")
     for split in splits:
         if not isinstance(split, Split):
             raise ArgumentTypeError(
@@ -84,7 +82,9 @@ def fit_many(
         for stack in make_stacks(runs):
             for run, result in Stack(stack, dtype, recorded).train():
                 results[run.number] = result
-                bar.advance(_describe(run, result))
+                last, metric = result.history[-1], result.settings.metric
+                words = f"{metric} {last.validation:.4g}", f"loss {last.loss:.4g}"
+                bar.advance(words[0] if run.has_validation else words[1])
     return [results[number] for number in range(len(runs))]
 
 
@@ -95,10 +95,3 @@ def make_stacks(runs: Sequence[Training], *, most: int = MOST_RUNS) -> Iterator[
         members = list(alike)
         for start in range(0, len(members), most):
             yield members[start : start + most]
-
-
-def _describe(run: Training, result: RunResult) -> str:
-    last = result.history[-1]
-    if run.has_validation:
-        return f"{result.settings.metric} {last.validation:.4g}"
-    return f"loss {last.loss:.4g}"

@@ -20,16 +20,11 @@ class Layout:
 
     Matrices are transposed, ``(inputs, outputs)``: so their gradients come out of the batched
     products as they are to be stored.
-
-    Attributes:
-        shapes: Shapes of the weights as in the net's ``state_dict()``, by name, layer by layer.
-        places: Names of the hidden blocks.
-        slope: Slope of the activation below zero.
     """
 
-    shapes: Mapping[str, torch.Size]
-    places: tuple[str, ...]
-    slope: float
+    shapes: Mapping[str, torch.Size]  # as in the net's state_dict(), layer by layer
+    places: tuple[str, ...]  # the hidden blocks
+    slope: float  # of the activation below zero
 
     @classmethod
     def of(cls, net: MLP) -> Self:
@@ -64,16 +59,9 @@ class Layout:
 def forward(
     layout: Layout, weights: Sequence[Tensor], x: Tensor, hook: Hook | None = None
 ) -> Tensor:
-    """Predict for every run with its own weights.
+    """Return predictions ``(runs, n, m)`` of inputs ``(runs, n, d)``, with each run's own weights.
 
-    Args:
-        layout: Names of the blocks.
-        weights: ``layout.split(rows)``: weight and bias of each layer in turn.
-        x: Inputs ``(runs, n, d)``.
-        hook: Gets the output of every hidden block and returns what goes on from there.
-
-    Returns:
-        Predictions ``(runs, n, m)``.
+    The weights are those of ``layout.split(rows)``: weight and bias of each layer in turn.
     """
     for place, weight, bias in zip(layout.places, weights[0:-2:2], weights[1:-2:2], strict=True):
         x = F.leaky_relu(torch.baddbmm(bias, x, weight), layout.slope)
@@ -90,20 +78,10 @@ def loss_and_gradient(
     factors: Tensor | None,
     out: Sequence[Tensor],
 ) -> Tensor:
-    """Return the mean squared error of every run, and write its gradient.
+    """Return the mean squared error of every run, times its factor, and write its gradient.
 
     What autograd would do, up to rounding, in half the time: a net this small is mostly overhead.
-
-    Args:
-        layout: Names of the blocks.
-        weights: ``layout.split(rows)``, without history.
-        x: Inputs ``(runs, n, d)``.
-        y: Targets ``(runs, n, m)``.
-        factors: What the error of each run is multiplied by, ``(runs,)``; None for 1.
-        out: ``layout.split(...)`` of the rows that the gradient is written to.
-
-    Returns:
-        The errors, times the factors, ``(runs,)``.
+    Weights and gradients are those of ``layout.split(rows)``, without history.
     """
     with torch.no_grad():
         outputs = [x]

@@ -18,16 +18,12 @@ from regaug.training.scores import own_targets, own_units, recorded_training_row
 class StackedPart:
     """One part (training, validation, test) of several splits.
 
-    Attributes:
-        places: Where its rows lie in the table of all rows, ``(splits, n)``; splits with fewer rows
-            than others repeat the table's first.
-        is_row: Which of them count, ``(splits, n)``; None if all do.
-        targets: Targets in their own units, ``(splits, n, m)``, float64.
+    Splits with fewer rows than others repeat the table's first, which does not count.
     """
 
-    places: Tensor
-    is_row: Tensor | None
-    targets: Tensor
+    places: Tensor  # where the rows lie in the table of all rows, (splits, n)
+    is_row: Tensor | None  # which of them count, (splits, n); None if all do
+    targets: Tensor  # in their own units, (splits, n, m), float64
 
     @classmethod
     def of(cls, places: Sequence[Tensor], targets: Sequence[Tensor]) -> Self:
@@ -42,23 +38,19 @@ class StackedPart:
 
 
 class StackedRows:
-    """The rows of several splits of tables, one below the other.
-
-    Args:
-        splits: Different splits with the same columns and targets.
-        dtype: What is computed in.
+    """The rows of several splits of tables, one below the other, those of ``Split.more`` left out.
 
     Attributes:
         x: Inputs of all parts of all splits, ``(rows, d)``.
         y: Their targets, ``(rows, m)``.
         first_row: Where the training rows of each split begin.
-        parts: The parts by name, those of ``Split.more`` left out.
+        parts: The parts by name.
     """
 
     def __init__(self, splits: Sequence[Split], dtype: torch.dtype) -> None:
         self.splits = splits
         parts = [part for split in splits for part in (split.train, split.validation, split.test)]
-        inputs = [_as_rows(part) for part in parts]
+        inputs = [as_rows(part) for part in parts]
         shapes = {(x.shape[1], part.y.shape[1]) for x, part in zip(inputs, parts, strict=True)}
         if len(shapes) > 1:
             raise ArgumentError(
@@ -77,16 +69,8 @@ class StackedRows:
     def errors(
         self, part: str, predictions: Tensor, split_of_run: Sequence[int], metric: str
     ) -> list[float]:
-        """Return the error of every run on a part, in the target's own units.
-
-        Args:
-            part: Name of the part.
-            predictions: ``(runs, n, m)`` in the units of the splits.
-            split_of_run: Which split each run has.
-            metric: One of ``METRICS``.
-        """
-        numbers = torch.tensor(split_of_run)
-        stacked = self.parts[part]
+        """Return the error of each run's predictions ``(runs, n, m)``, in the targets' units."""
+        numbers, stacked = torch.tensor(split_of_run), self.parts[part]
         own = torch.empty_like(predictions, dtype=torch.float64)
         for number in set(split_of_run):
             runs = (numbers == number).nonzero().squeeze(1)
@@ -108,7 +92,8 @@ class StackedRows:
         return StackedPart.of(places, targets)
 
 
-def _as_rows(part: Part) -> Tensor:
+def as_rows(part: Part) -> Tensor:
+    """Return the inputs of a part as a table, if they are in memory."""
     if not isinstance(part.x, Tensor):
         raise ArgumentTypeError(
             "`data` must have its inputs in memory, as tables do, got a split that reads them when "

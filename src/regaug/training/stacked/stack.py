@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 import torch
@@ -26,6 +27,9 @@ from regaug.training.stacked.net import Layout, forward, loss_and_gradient
 from regaug.training.stacked.rows import StackedRows
 from regaug.training.stacked.training import Training
 
+_ADAM: dict[str, Any] = {"beta1": 0.9, "beta2": 0.999, "eps": 1e-8}
+_ADAM |= {"amsgrad": False, "maximize": False, "fused": True}
+
 
 @dataclass
 class _Alike:
@@ -38,12 +42,7 @@ class _Alike:
 
 
 class _Step:
-    """The weights of the runs that take part in a step, and room for their gradient.
-
-    Args:
-        layout: Where each weight lies.
-        weights: ``(runs, weights)``; a step changes them in place.
-    """
+    """The weights ``(runs, weights)`` that a step changes in place, and room for their gradient."""
 
     def __init__(self, layout: Layout, weights: Tensor) -> None:
         self.weights = layout.split(weights)
@@ -57,13 +56,8 @@ class Stack:
     """Runs of one form (:attr:`Training.form`), trained together.
 
     Runs with more steps in an epoch come first, so that those which take part in a step are always
-    the first ones. A run that has ended leaves the stack.
-
-    Args:
-        runs: The runs.
-        dtype: What is computed in.
-        recorded: Parts whose error is in the history.
-        block: Numbers of a hidden layer that are held at a time when a part is predicted (32 MB).
+    the first ones. A run that has ended leaves the stack. ``block`` numbers of a hidden layer are
+    held at a time when a part is predicted (32 MB).
     """
 
     def __init__(
@@ -91,8 +85,7 @@ class Stack:
         epoch = 0
         while self.runs:
             start = time.perf_counter()
-            losses = self._train_epoch(epoch)
-            self._note(losses)
+            self._note(self._train_epoch(epoch))
             seconds = (time.perf_counter() - start) / len(self.runs)
             for run in self.runs:
                 run.seconds += seconds
@@ -132,23 +125,19 @@ class Stack:
     def _alike(self, epoch: int) -> list[_Alike]:
         groups, start = [], 0
         for (n_batches, _), members in groupby(self.runs, lambda r: (len(r.sampler), r.rates)):
-            runs = list(members)
-            steps = torch.tensor(float(epoch * n_batches))
-            place = slice(start, start + len(runs))
+            runs, steps = list(members), torch.tensor(float(epoch * n_batches))
+            place = slice(start, start := start + len(runs))
             groups.append(_Alike(place, runs[0].settings, n_batches, steps))
-            start += len(runs)
         return groups
 
     def _loss_and_gradient(self, step: _Step, rows: Tensor, progress: Sequence[float]) -> Tensor:
         """Return the loss of every run that takes part, ``(runs,)``; ``step`` gets the gradient."""
-        x, y = (table[rows] for table in (self.rows.x, self.rows.y))
+        x, y = self.rows.x[rows], self.rows.y[rows]
         augmentation = StepAugmentation(self.runs[: len(rows)], progress, x, y)
         x = augmentation(INPUT, x)
         if self.runs[0].places == (INPUT,):
-            factors = _as_factors(augmentation, x.dtype)
-            return loss_and_gradient(
-                self.layout, step.weights, x, augmentation.targets, factors, step.gradients
-            )
+            y, factors = augmentation.targets, _as_factors(augmentation, x.dtype)
+            return loss_and_gradient(self.layout, step.weights, x, y, factors, step.gradients)
         prediction = forward(self.layout, step.leaves, x, augmentation)
         loss = (prediction - augmentation.targets).square().mean(dim=(1, 2))
         factors = _as_factors(augmentation, loss.dtype)
@@ -171,33 +160,17 @@ class Stack:
                 norm = torch.linalg.vector_norm(grad, dim=1, keepdim=True)
                 grad = grad * (own.clip / (norm + 1e-6)).clamp(max=1.0)
             progress = (epoch + number / group.n_batches) / own.epochs
+            rate = own.learning_rate * rate_factor(own.schedule, progress)
+            weights, means, squares = ([t[runs]] for t in (self.weights, self.means, self.squares))
+            rates = {"lr": rate, "weight_decay": own.weight_decay, **_ADAM}
             step = adamw if own.optimizer == "adamw" else adam
-            step(
-                [self.weights[runs]],
-                [grad],
-                [self.means[runs]],
-                [self.squares[runs]],
-                [],
-                [group.steps],
-                fused=True,
-                amsgrad=False,
-                beta1=0.9,
-                beta2=0.999,
-                lr=own.learning_rate * rate_factor(own.schedule, progress),
-                weight_decay=own.weight_decay,
-                eps=1e-8,
-                maximize=False,
-            )
+            step(weights, [grad], means, squares, [], [group.steps], **rates)
 
     def _note(self, losses: Sequence[float]) -> None:
         """Add the epoch to the history of every run, and keep the weights of the best."""
+        metric = self.runs[0].settings.metric
         errors = {
-            part: self.rows.errors(
-                part,
-                self._predict(part),
-                self.split_of_run,
-                self.runs[0].settings.metric,
-            )
+            part: self.rows.errors(part, self._predict(part), self.split_of_run, metric)
             for part in self.recorded
             if self.rows.parts[part].places.numel()
         }

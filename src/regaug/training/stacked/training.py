@@ -11,47 +11,32 @@ from regaug import methods
 from regaug.augment import Augmentation
 from regaug.augment.layer import INPUT
 from regaug.data.base import Split
-from regaug.exceptions import ArgumentError, ArgumentTypeError, PlaceError
+from regaug.exceptions import ArgumentError, PlaceError
 from regaug.models import MLP
 from regaug.samplers import BatchSampler, KernelPairSampler
 from regaug.training.checkpoint import load_weights
 from regaug.training.results import Ending, Epoch
 from regaug.training.schedule import is_best, why_end
 from regaug.training.settings import Settings
+from regaug.training.stacked.rows import as_rows
 
 
 @dataclass(eq=False)
 class Training:
-    """One run of a stack.
+    """One run of a stack."""
 
-    Attributes:
-        number: Its place among the runs that were asked for.
-        split: Its rows.
-        method: Name of the method.
-        settings: Its settings, the method's own completed by its defaults.
-        net: The net with its initial weights.
-        augmentation: What augments its batches.
-        places: The layers at which it acts; of several, one is drawn for every step.
-        sampler: What makes its batches.
-        history: A line for every epoch so far.
-        best_epoch: The epoch with the best validation error, counted from 1; the last one if there
-            are no validation rows.
-        ending: Why it has ended; None as long as it has not.
-        seconds: Its share of the time its stack has taken.
-    """
-
-    number: int
+    number: int  # among the runs that were asked for
     split: Split
     method: str
-    settings: Settings
-    net: MLP
+    settings: Settings  # the method's own completed by its defaults
+    net: MLP  # with its initial weights
     augmentation: Augmentation[Any]
-    places: tuple[str, ...]
+    places: tuple[str, ...]  # where it acts; of several, one is drawn for every step
     sampler: BatchSampler
     history: list[Epoch] = field(default_factory=list)
-    best_epoch: int = 0
-    ending: Ending | None = None
-    seconds: float = 0.0
+    best_epoch: int = 0  # counted from 1; the last one if there are no validation rows
+    ending: Ending | None = None  # as long as it has not ended
+    seconds: float = 0.0  # its share of the time that its stack has taken
 
     @classmethod
     def make(
@@ -64,19 +49,14 @@ class Training:
         initial: Mapping[str, Tensor] | None,
     ) -> Self:
         """Prepare a run: its net, its augmentation fitted on the training rows, its batches."""
-        x, y = split.train.x, split.train.y
-        if not isinstance(x, Tensor):
-            raise ArgumentTypeError(
-                "`data` must have its inputs in memory, as tables do, got a split that reads them "
-                "when they are asked for. Train such a model with fit."
-            )
+        x, y, columns = split.train.x, split.train.y, as_rows(split.train).shape[1]
         ready = methods.get(name).prepare(settings.method_settings, seed=settings.seed)
         if ready.inputs_too:
             raise PlaceError(
                 "`place` must be 'input', 'layer' or 'layers' for stacked runs, got 'both'. Train "
                 "it with fit."
             )
-        net = MLP(x[0].numel(), y.shape[1], hidden=hidden, seed=settings.seed)
+        net = MLP(columns, y.shape[1], hidden=hidden, seed=settings.seed)
         if initial is not None:
             net.double()  # or weights in float64 would lose digits
             load_weights(net, initial, source=f"`initial` for run {number}")
@@ -118,13 +98,11 @@ class Training:
         if not math.isfinite(epoch.loss):
             self.ending = "diverged"
             return False
-        is_new_best = not self.has_validation or is_best(
-            self.history, self.best_epoch, self.settings
-        )
-        if is_new_best:
-            self.best_epoch = len(self.history)
-        self.ending = why_end(len(self.history), self.best_epoch, self.settings)
-        return is_new_best
+        done = len(self.history)
+        if not self.has_validation or is_best(self.history, self.best_epoch, self.settings):
+            self.best_epoch = done
+        self.ending = why_end(done, self.best_epoch, self.settings)
+        return self.best_epoch == done
 
 
 def _find_places(
