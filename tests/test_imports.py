@@ -37,7 +37,6 @@ LINES = {name: line for line, names in enumerate(ORDER) for name in names}
 # Imports that are still to be mended: (module, what it imports).
 KNOWN = {
     ("augment.base", "augment.layer"),
-    ("ensemble.model", "ensemble.folder"),
 }
 
 

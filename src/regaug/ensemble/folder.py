@@ -3,8 +3,10 @@
 import math
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -16,7 +18,6 @@ from regaug.data.scaling import Scaler
 from regaug.data.tabular.encoding import Encoder
 from regaug.ensemble.intervals import Calibration
 from regaug.ensemble.members import Members
-from regaug.ensemble.model import Ensemble
 from regaug.ensemble.preparation import Preparation
 from regaug.exceptions import CheckpointError, DataError, FileError, RegaugError
 from regaug.metrics import Scores
@@ -32,7 +33,22 @@ _KEYS = {
 _MORE = "about"  # only where there is something
 
 
-def write_model(model: Ensemble, folder: Path) -> None:
+@dataclass(frozen=True, eq=False)
+class Contents:
+    """What a model consists of; :class:`regaug.ensemble.Ensemble` says what it is."""
+
+    targets: tuple[str, ...]
+    method: str
+    settings: Settings
+    preparation: Preparation = field(repr=False)
+    members: Members
+    calibration: Calibration | None = field(repr=False)
+    held_out: Scores | None
+    made_by: Mapping[str, str] = field(repr=False)
+    about: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+
+def write_model(model: Contents, folder: Path) -> None:
     """Write a model so that ``folder`` holds all of it or is as before."""
     encoder, calibration = model.preparation.encoder, model.calibration
     state: dict[str, object] = {
@@ -55,7 +71,7 @@ def write_model(model: Ensemble, folder: Path) -> None:
     write_state(folder, state)
 
 
-def read_model(folder: Path) -> Ensemble:
+def read_model(folder: Path) -> Contents:
     """Read a model, or say in a ``CheckpointError`` why it cannot be used."""
     state = read_state(folder)
     try:
@@ -108,7 +124,7 @@ def _unusable(folder: Path, reason: str) -> CheckpointError:
     )
 
 
-def _model_from(state: Mapping[str, object]) -> Ensemble:
+def _model_from(state: Mapping[str, object]) -> Contents:
     """Make the model, checking every value, and every size before anything is made of it."""
     _check(set(state) - {_MORE} == _KEYS, JSON, f"have the keys {', '.join(sorted(_KEYS))}")
     targets = _texts("targets", entry(state, "targets", list))
@@ -128,7 +144,7 @@ def _model_from(state: Mapping[str, object]) -> Ensemble:
     about = entry({_MORE: {}, **state}, _MORE, dict)
     _texts(_MORE, list(about))
     method = entry(state, "method", str)
-    return Ensemble(
+    return Contents(
         targets=targets,
         method=method,
         settings=_settings(method, entry(state, "settings", dict)),

@@ -1,19 +1,15 @@
 """The fitted model, and what it predicts."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from torch import Tensor
 
 from regaug.data.tabular.sources import read_frame
-from regaug.ensemble.intervals import Calibration
-from regaug.ensemble.members import Members, mean_and_spread
-from regaug.ensemble.preparation import Preparation
+from regaug.ensemble.folder import Contents, read_model, write_model
+from regaug.ensemble.members import mean_and_spread
 from regaug.exceptions import ArgumentError
-from regaug.metrics import Scores
-from regaug.training.settings import Settings
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +79,7 @@ class Prediction:
 
 
 @dataclass(frozen=True, eq=False)
-class Ensemble:
+class Ensemble(Contents):
     """A fitted ensemble of table nets; :func:`regaug.ensemble.fit_ensemble` makes one.
 
     Attributes:
@@ -111,16 +107,6 @@ class Ensemble:
         >>> bool((same.predict([[0.5]]).mean == model.predict([[0.5]]).mean).all())
         True
     """
-
-    targets: tuple[str, ...]
-    method: str
-    settings: Settings
-    preparation: Preparation = field(repr=False)
-    members: Members
-    calibration: Calibration | None = field(repr=False)
-    held_out: Scores | None
-    made_by: Mapping[str, str] = field(repr=False)
-    about: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     def predict(self, source: Any, *, interval: float | None = None) -> Prediction:
         """Predict new rows.
@@ -160,17 +146,13 @@ class Ensemble:
         Args:
             folder: Where to; its parents are made.
         """
-        from regaug.ensemble.folder import write_model
-
         write_model(self, Path(folder))
 
     @classmethod
-    def load(cls, folder: str | Path) -> "Ensemble":
+    def load(cls, folder: str | Path) -> Self:
         """Read a model that :meth:`save` wrote, after checking all of it; nothing is executed.
 
         Args:
             folder: Where it is. One that is damaged, or no model, is a ``CheckpointError``.
         """
-        from regaug.ensemble.folder import read_model
-
-        return read_model(Path(folder))
+        return cls(**vars(read_model(Path(folder))))
