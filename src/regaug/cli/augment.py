@@ -1,12 +1,21 @@
 """``regaug augment``: new rows for a table, in its own units."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from regaug.cli.tables import AsJSON, Drop, Group, TableName, Target, Time, open_data, write_table
+from regaug.cli.tables import (
+    AsJSON,
+    Drop,
+    Group,
+    TableName,
+    Target,
+    Time,
+    open_data,
+    print_json,
+    write_table,
+)
 from regaug.data.tabular.generation import generate
 from regaug.data.tabular.table import Table
 
@@ -41,17 +50,12 @@ def augment(
     write_table(new, out)
     columns = data.frame.columns if isinstance(data, Table) else new.columns
     left_out = [name for name in columns if name not in new.columns]
+    own_rows = len(new) - rows
     if as_json:
-        found = {
-            "written": str(out),
-            "method": method,
-            "new_rows": rows,
-            "own_rows": len(new) - rows,
-            "left_out": left_out,
-        }
-        typer.echo(json.dumps(found, indent=2))
+        found = {"written": str(out), "method": method, "new_rows": rows, "own_rows": own_rows}
+        print_json(found | {"left_out": left_out})
         return
-    own = f"{len(new) - rows:,} rows of the table and " if append else ""
+    own = f"{own_rows:,} rows of the table and " if append else ""
     typer.echo(f"{own}{rows:,} new rows, made by {method}, written to {out}.")
     if left_out:
         typer.echo(f"Left out, as they are no inputs: {', '.join(map(repr, left_out))}.")

@@ -1,6 +1,5 @@
 """``regaug compare``: which augmentation helps on some data?"""
 
-import json
 import re
 import sys
 import time as clock
@@ -13,20 +12,18 @@ import typer
 from regaug._files import JSON
 from regaug.cli.live import Live
 from regaug.cli.options import ExecutorName, Jobs, Out, RayAddress
-from regaug.cli.tables import AsJSON, Drop, Group, Target, Time, open_data, print_table
+from regaug.cli.tables import AsJSON, Drop, Group, Target, Time, open_data, print_json, print_table
 from regaug.formatting import duration
 from regaug.studies.compare import compare as run_study
 from regaug.studies.leaderboard import leaderboard
 from regaug.studies.study import MODEL, REPORT, Study
 
-Sources = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="[DATA]...", help="CSV or Parquet files, or names of data sets."),
-]
-
 
 def compare(
-    sources: Sources = None,
+    sources: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[DATA]...", help="CSV or Parquet files, or names of data sets."),
+    ] = None,
     target: Target = None,
     group: Group = None,
     time: Time = None,
@@ -97,7 +94,7 @@ def compare(
             typer.echo(f"\n{study.verdict.text}")
             _show_files(study)
     if as_json:
-        typer.echo(json.dumps(found, indent=2))
+        print_json(found)
 
 
 def _show_files(study: Study) -> None:
@@ -114,11 +111,11 @@ def _show_files(study: Study) -> None:
 
 def _as_dict(study: Study) -> dict[str, JSON]:
     folder = study.folder or Path()
-    has_model = (folder / MODEL).is_dir()
+    model = folder / MODEL
     return {
         "folder": str(folder),
         "report": str(folder / REPORT),
-        "model": str(folder / MODEL) if has_model else None,
+        "model": str(model) if model.is_dir() else None,
         "configuration": study.config.to_dict(),
         "trials": study.trials,
         "verdict": study.verdict.text,

@@ -1,17 +1,17 @@
 """``regaug data``: the named data sets, which of them are here, and how to get the others."""
 
-import json
 import sys
 from typing import Annotated, Any
 
 import typer
 
-from regaug.cli.tables import AsJSON
+from regaug.cli.tables import AsJSON, print_json
 from regaug.data.datasets import named
 from regaug.exceptions import DataNotFoundError, RegaugError
 
 app = typer.Typer(no_args_is_help=True, help="List and fetch the named data sets.")
 
+Row = dict[str, Any]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A name that `regaug data list` shows.")]
 Names = Annotated[
     list[str], typer.Argument(metavar="NAME", help="Names that `regaug data list` shows.")
@@ -28,12 +28,12 @@ def list_(as_json: AsJSON = False) -> None:
     """
     rows = [_describe(name) for name in named.NAMES]
     if as_json:
-        _print_json(rows)
+        print_json(rows)
     elif sys.stdout.isatty():
         _print_table(rows)
     else:
         for row in rows:
-            typer.echo("\t".join(_cells(row)))
+            typer.echo("\t".join([*_first(row), row["path"] or "-", row["get"]]))
 
 
 @app.command()
@@ -50,7 +50,7 @@ def fetch(names: Names, as_json: AsJSON = False) -> None:
         named.info(name)  # a misspelled name is told before anything is fetched
     rows = [_fetch_one(name, as_json) for name in dict.fromkeys(names)]
     if as_json:
-        _print_json(rows)
+        print_json(rows)
     if any(row["error"] for row in rows):
         raise typer.Exit(1)
 
@@ -69,12 +69,12 @@ def path(name: Name, as_json: AsJSON = False) -> None:
     if place is None:
         raise DataNotFoundError(f"{name} is not on this disk. How to get it: {named.how(name)}")
     if as_json:
-        _print_json({"name": name, "path": str(place)})
+        print_json({"name": name, "path": str(place)})
     else:
         typer.echo(place)
 
 
-def _describe(name: str) -> dict[str, Any]:
+def _describe(name: str) -> Row:
     place, info = named.where(name), named.info(name)
     return {
         "name": name,
@@ -88,36 +88,28 @@ def _describe(name: str) -> dict[str, Any]:
     }
 
 
-def _fetch_one(name: str, as_json: bool) -> dict[str, Any]:
-    paths: list[str] = []
-    error: str | None = None
+def _fetch_one(name: str, as_json: bool) -> Row:
     try:
         paths = [str(place) for place in named.fetch(name)]
-        if not as_json:
-            typer.echo(f"{name}\t{' '.join(paths) or named.how(name)}")
-    except RegaugError as failure:
-        error = str(failure)
+    except RegaugError as error:
         typer.echo(f"Error: {name}: {error}", err=True)
-    return {"name": name, "paths": paths, "error": error}
+        return {"name": name, "paths": [], "error": str(error)}
+    if not as_json:
+        typer.echo(f"{name}\t{' '.join(paths) or named.how(name)}")
+    return {"name": name, "paths": paths, "error": None}
 
 
-def _cells(row: dict[str, Any]) -> list[str]:
-    is_here = "yes" if row["here"] else "no"
-    return [row["name"], row["task"], is_here, row["path"] or "-", row["get"]]
+def _first(row: Row) -> list[str]:
+    return [row["name"], row["task"], "yes" if row["here"] else "no"]
 
 
-def _print_json(value: Any) -> None:
-    typer.echo(json.dumps(value, indent=2))
-
-
-def _print_table(rows: list[dict[str, Any]]) -> None:
+def _print_table(rows: list[Row]) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     table = Table("name", "task", "here", "where, or how to get it", box=None, pad_edge=False)
     for row in rows:
-        name, task, is_here, _, way = _cells(row)
         # A path is to be copied: it is folded, never cut.
-        table.add_row(name, task, is_here, Text(row["path"] or way, overflow="fold"))
+        table.add_row(*_first(row), Text(row["path"] or row["get"], overflow="fold"))
     Console().print(table)

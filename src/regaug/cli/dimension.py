@@ -1,8 +1,7 @@
 """``regaug dimension``: how many dimensions a table really has."""
 
-import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import torch
 import typer
@@ -11,7 +10,17 @@ from torch import Tensor
 from regaug._checks import check_choice
 from regaug._files import write_whole
 from regaug._registry import lookup
-from regaug.cli.tables import AsJSON, Drop, Group, TableName, Target, Time, is_name, open_data
+from regaug.cli.tables import (
+    AsJSON,
+    Drop,
+    Group,
+    TableName,
+    Target,
+    Time,
+    is_name,
+    open_data,
+    print_json,
+)
 from regaug.data.base import Data
 from regaug.data.scaling import Scaler, standardize
 from regaug.data.tabular.encoding import Encoder
@@ -51,7 +60,7 @@ def dimension(
     if plot is not None:
         _save_plot(found, plot)
     if as_json:
-        values: dict[str, Any] = {
+        values = {
             "rows": len(rows),
             "columns": rows.shape[1],
             "two_nn": found.dimension,
@@ -59,7 +68,7 @@ def dimension(
             "dropped": found.n_dropped,
             "linear": {str(share): value for share, value in linear.items()},
         }
-        typer.echo(json.dumps(values, indent=2))
+        print_json(values)
         return
     typer.echo(f"{len(rows):,} rows, {rows.shape[1]} columns (inputs and targets)")
     typer.echo(f"TwoNN: {found.dimension:.2f} (maximum likelihood: {found.dimension_ml:.2f})")
@@ -92,11 +101,9 @@ def _save_plot(found: TwoNN, path: Path) -> None:
     axes = figure.subplots()
     axes.plot(found.log_mu, found.neg_log_survival, ".", markersize=4, label="rows")
     reach = float(found.log_mu.max())
-    label = f"slope {found.dimension:.2f}"
-    axes.plot([0, reach], [0, found.dimension * reach], label=label)
-    axes.set_xlabel("log(r2 / r1): distance to the second and the first neighbor")
-    axes.set_ylabel("-log(1 - F)")
-    axes.set_title("TwoNN: the slope is the dimension")
+    axes.plot([0, reach], [0, found.dimension * reach], label=f"slope {found.dimension:.2f}")
+    axes.set(title="TwoNN: the slope is the dimension", ylabel="-log(1 - F)")
+    axes.set(xlabel="log(r2 / r1): distance to the second and the first neighbor")
     axes.legend()
     kind = path.suffix[1:].lower()
     write_whole(path, lambda temporary: figure.savefig(temporary, format=kind))

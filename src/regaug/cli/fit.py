@@ -1,13 +1,13 @@
 """``regaug fit``: a model for a table, on disk."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from regaug.cli.live import Live
-from regaug.cli.tables import AsJSON, Drop, Group, TableName, Target, Time, open_data
+from regaug.cli.options import Jobs
+from regaug.cli.tables import AsJSON, Drop, Group, TableName, Target, Time, open_data, print_json
 from regaug.exceptions import CheckpointError
 from regaug.studies.auto import AUTO
 from regaug.studies.auto import fit as fit_model
@@ -27,7 +27,7 @@ def fit(
     ] = AUTO,
     members: Annotated[int, typer.Option(help="Nets in the ensemble.")] = 8,
     seed: Annotated[int, typer.Option(help="The same seed gives the same model.")] = 0,
-    jobs: Annotated[int, typer.Option("-j", "--jobs", help="Worker processes.")] = 2,
+    jobs: Jobs = 2,
     as_json: AsJSON = False,
 ) -> None:
     """Fit an ensemble of nets to a table and write it to a folder.
@@ -45,8 +45,8 @@ def fit(
     model.save(out)
     scores = model.held_out
     if as_json:
-        found = {"model": str(out), "method": model.method, "held_out": scores and scores.to_dict()}
-        typer.echo(json.dumps(found, indent=2))
+        held_out = scores and scores.to_dict()
+        print_json({"model": str(out), "method": model.method, "held_out": held_out})
         return
     if scores is not None:
         explained = "" if scores.r2 is None else f", R2 {scores.r2:.3f}"

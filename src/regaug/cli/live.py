@@ -64,8 +64,7 @@ class Live:
             from rich.console import Console
             from rich.live import Live as RichLive
 
-            console = Console(stderr=True)
-            table = self._table(progress)
+            table, console = self._table(progress), Console(stderr=True)
             self._live = RichLive(table, console=console, refresh_per_second=4, transient=True)
             self._live.start()
 

@@ -1,12 +1,11 @@
 """``regaug predict``: apply a model to a new table."""
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from regaug.cli.tables import AsJSON, write_table
+from regaug.cli.tables import AsJSON, print_json, write_table
 from regaug.data.tabular.sources import read_frame
 from regaug.ensemble import Ensemble
 
@@ -40,12 +39,11 @@ def predict(
     # A model of a named data set was fitted on an array: its columns have an order and no names.
     rows = frame if ensemble.preparation.encoder else frame.to_numpy()
     prediction = ensemble.predict(rows, interval=interval)
-    kept = (
-        frame if out.suffix.lower() == ".parquet" else _as_written(Path(source).expanduser(), frame)
-    )
-    write_table(prediction.to_frame(kept), out)
+    if out.suffix.lower() != ".parquet":
+        frame = _as_written(Path(source).expanduser(), frame)
+    write_table(prediction.to_frame(frame), out)
     if as_json:
-        typer.echo(json.dumps({"rows": len(frame), "written": str(out)}, indent=2))
+        print_json({"rows": len(frame), "written": str(out)})
     else:
         typer.echo(f"{len(frame):,} rows predicted; written to {out}.")
 
@@ -59,6 +57,5 @@ def _as_written(path: Path, frame: Any) -> Any:
     for delimiter in DELIMITERS.get(ending, ""):
         header = pd.read_csv(path, sep=delimiter, nrows=0, **options)
         if header.shape[1] == frame.shape[1]:
-            texts = pd.read_csv(path, sep=delimiter, **options)
-            return texts.set_axis(frame.columns, axis=1)
+            return pd.read_csv(path, sep=delimiter, **options).set_axis(frame.columns, axis=1)
     return frame

@@ -1,24 +1,21 @@
 """``regaug report``: the page of a study, made anew from its folder."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from regaug.cli.tables import AsJSON
+from regaug.cli.tables import AsJSON, print_json
 from regaug.exceptions import StoreError
 from regaug.report.plots import draw_plots, save_plots
 from regaug.runs.store import STUDY
 from regaug.studies.study import Study
 
-Folder = Annotated[
-    Path, typer.Argument(metavar="FOLDER", help="The folder that `regaug compare` has written.")
-]
-
 
 def report(
-    folder: Folder,
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="The folder that `regaug compare` has written.")
+    ],
     out: Annotated[Path, typer.Option("--out", "-o", help="The HTML file.")] = Path("report.html"),
     svg: Annotated[
         Path | None, typer.Option(help="Folder for the plots, each as an SVG file.")
@@ -43,7 +40,7 @@ def report(
             "verdict": study.verdict.text,
             "recommended": study.verdict.recommended,
         }
-        typer.echo(json.dumps(found, indent=2))
+        print_json(found)
         return
     typer.echo(study.verdict.text)
     typer.echo(f"\nThe report is in {path}.")

@@ -1,5 +1,6 @@
 """What commands on a table share: how a user names the data, and how a new table is written."""
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -58,6 +59,11 @@ def open_data(
         raise UnknownNameError(str(error)) from error
 
 
+def print_json(value: object) -> None:
+    """Print a result for machines."""
+    typer.echo(json.dumps(value, indent=2))
+
+
 def is_name(source: str) -> bool:
     """Whether a user means a named data set; a file of that name comes first."""
     return source in NAMES and not Path(source).exists()
@@ -68,8 +74,7 @@ def print_table(text: TextTable) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    title = text.title or None
-    table = Table(*text.header, title=title, title_justify="left", box=None)
+    table = Table(*text.header, title=text.title or None, title_justify="left", box=None)
     for row in text.rows:
         table.add_row(*row)
     Console().print(table)

@@ -21,24 +21,16 @@ HEIGHT = BOTTOM + 46.0
 # Characters that may stand in neither HTML nor XML.
 FORBIDDEN = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]"
 
-LIGHT = {
-    "paper": "#ffffff",
-    "ink": "#1a2027",
-    "muted": "#59656f",
-    "faint": "#dde3e8",
-    "good": "#00678f",
-    "bad": "#b3401a",
-    "shade": "#00678f22",
+_PALETTES = {  # light and dark
+    "paper": ("#ffffff", "#14181d"),
+    "ink": ("#1a2027", "#e6eaee"),
+    "muted": ("#59656f", "#9eabb6"),
+    "faint": ("#dde3e8", "#323b44"),
+    "good": ("#00678f", "#5fc3ea"),
+    "bad": ("#b3401a", "#f19066"),
+    "shade": ("#00678f22", "#5fc3ea2b"),
 }
-DARK = {
-    "paper": "#14181d",
-    "ink": "#e6eaee",
-    "muted": "#9eabb6",
-    "faint": "#323b44",
-    "good": "#5fc3ea",
-    "bad": "#f19066",
-    "shade": "#5fc3ea2b",
-}
+LIGHT, DARK = ({name: pair[i] for name, pair in _PALETTES.items()} for i in (0, 1))
 RULES = """
 .plot text { fill: $ink; font: 13px system-ui, sans-serif; }
 .plot .muted { fill: $muted; }
@@ -63,14 +55,7 @@ RULES = """
 
 @dataclass(frozen=True)
 class Plot:
-    """A drawing with what is said of it.
-
-    Attributes:
-        name: Name of its file, and its place on the page.
-        title: What it is, in a few words.
-        caption: What it shows and how to read it.
-        svg: The drawing; it says in words what it shows.
-    """
+    """A drawing with what is said of it; its name is that of its file."""
 
     name: str
     title: str
@@ -80,14 +65,7 @@ class Plot:
 
 @dataclass(frozen=True)
 class Axis:
-    """A scale from values to places in a drawing.
-
-    Attributes:
-        low: Value at ``start``.
-        high: Value at ``end``.
-        start: First place.
-        end: Last place; smaller than ``start`` for an axis that points up.
-    """
+    """A scale from values to places in a drawing; if it points up, its end is before its start."""
 
     low: float
     high: float
@@ -165,9 +143,8 @@ def cloud(points: Sequence[Point], style: str = "cloud") -> str:
 
 def rectangle(x: float, y: float, width: float, height: float, style: str) -> str:
     """Draw a rectangle."""
-    return (
-        f'<rect class="{style}" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"/>'
-    )
+    size = f'width="{width:.1f}" height="{height:.1f}"'
+    return f'<rect class="{style}" x="{x:.1f}" y="{y:.1f}" {size}/>'
 
 
 def mark(x: float, y: float, style: str, *, shape: str = "circle", size: float = 5.0) -> str:
@@ -195,26 +172,24 @@ def inside(x_axis: Axis, y_axis: Axis, body: str) -> str:
 def frame(x_axis: Axis, y_axis: Axis, x_label: str, y_label: str) -> str:
     """Draw two axes with a grid, numbers and names."""
     left, right, bottom, top = x_axis.start, x_axis.end, y_axis.start, y_axis.end
-    parts = [below(x_axis, top, bottom, x_label)]
+    body = below(x_axis, top, bottom, x_label)
     for value, name in y_axis.ticks():
         y = y_axis(value)
-        parts.append(line(left, y, right, y, "grid"))
-        parts.append(text(left - 6, y + 4, name, style="muted small", anchor="end"))
-    parts.append(text(13, (top + bottom) / 2, y_label, style="small", anchor="middle", turn=True))
-    parts.append(line(left, bottom, right, bottom, "axis"))
-    return "".join(parts)
+        body += line(left, y, right, y, "grid")
+        body += text(left - 6, y + 4, name, style="muted small", anchor="end")
+    body += text(13, (top + bottom) / 2, y_label, style="small", anchor="middle", turn=True)
+    return body + line(left, bottom, right, bottom, "axis")
 
 
 def below(x_axis: Axis, top: float, bottom: float, name: str) -> str:
     """Draw an axis under a plot, with its grid."""
-    parts = []
+    body = ""
     for value, number in x_axis.ticks():
         x = x_axis(value)
-        parts.append(line(x, top, x, bottom, "grid"))
-        parts.append(text(x, bottom + 17, number, style="muted small", anchor="middle"))
+        body += line(x, top, x, bottom, "grid")
+        body += text(x, bottom + 17, number, style="muted small", anchor="middle")
     middle = (x_axis.start + x_axis.end) / 2
-    parts.append(text(middle, bottom + 36, name, style="small", anchor="middle"))
-    return "".join(parts)
+    return body + text(middle, bottom + 36, name, style="small", anchor="middle")
 
 
 def drawing(height: float, body: str, alternative: str) -> str:

@@ -1,19 +1,19 @@
 """The page of a study: one HTML file with everything in it."""
 
 import re
+from itertools import chain, islice
 from pathlib import Path
 from statistics import median
 
 from regaug import formatting
 from regaug._files import write_text
-from regaug.formatting import count, percent
+from regaug.formatting import count, number, percent
 from regaug.metrics import METRICS
 from regaug.report import drawing
 from regaug.report.plots import draw_plots
 from regaug.report.plots_methods import worst_groups
 from regaug.report.recipe import command_recipe, python_recipe
 from regaug.studies.leaderboard import board_rows, full_name
-from regaug.studies.statistics import Row
 from regaug.studies.study import Study
 
 TEMPLATE = "page.html.j2"
@@ -46,18 +46,24 @@ def render(study: Study) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    comparison = study.comparison
-    recommended = study.verdict.recommended
+    comparison, recommended = study.comparison, study.verdict.recommended
+    seconds = {
+        name: formatting.seconds(median(own.seconds for own in chosen))
+        for name, chosen in study.chosen.items()
+    }
     page = environment.get_template(TEMPLATE).render(
         name=study.config.problem,
         metric=METRICS[comparison.metric].title,
         verdict=_headline(study.verdict.text),
         tiles=_tiles(study),
         warning=_warning(study),
-        rows=[(row, _seconds(study, row.name)) for row in board_rows(comparison)],
+        rows=[(row, seconds[row.name]) for row in board_rows(comparison)],
         level=percent(comparison.level),
-        splits=[_split_row(row) for row in comparison.rows],
-        groups=_group_rows(study),
+        splits=[(row.name, [*map(number, row.errors)]) for row in comparison.rows],
+        groups=[
+            (name, number(mean), number(worst), group)
+            for name, (mean, worst, group) in worst_groups(study).items()
+        ],
         plots=draw_plots(study),
         svg=Markup,  # the plots escape what they write
         facts=study.facts,
@@ -87,69 +93,46 @@ def _headline(verdict: str) -> tuple[str, str]:
 
 def _tiles(study: Study) -> list[tuple[str, str, str]]:
     """Return the few numbers to see first: what, how much, and a remark."""
-    comparison = study.comparison
+    comparison, recommended = study.comparison, study.verdict.recommended
     metric = METRICS[comparison.metric].title
-    recommended = study.verdict.recommended
     remark = "plain training" if recommended == comparison.reference else ""
     tiles = [("Recommended net", recommended, remark)]
-    for row in comparison.rows:
-        if row.name in (comparison.reference, recommended):
-            title = f"{metric} of {full_name(row, comparison.reference)}"
-            remark = "" if row.change is None else formatting.change(row.change, comparison.unit)
-            tiles.append((title, formatting.number(row.mean), remark))
-    best = next((row for row in comparison.rows if row.is_baseline and row.mean is not None), None)
-    if best is not None:
-        title = f"{metric} of {full_name(best, comparison.reference)}"
-        tiles.append(
-            (title, formatting.number(best.mean), formatting.change(best.change, comparison.unit))
-        )
+    shown = [row for row in comparison.rows if row.name in (comparison.reference, recommended)]
+    best = (row for row in comparison.rows if row.is_baseline and row.mean is not None)
+    for row in (*shown, *islice(best, 1)):
+        title = f"{metric} of {full_name(row, comparison.reference)}"
+        remark = "" if row.change is None else formatting.change(row.change, comparison.unit)
+        tiles.append((title, number(row.mean), remark))
     return tiles
 
 
 def _warning(study: Study) -> str:
-    asked = study.config.trials
     if study.is_complete:
         return ""
     return (
-        f"The study is not complete: {study.trials} of {asked} settings of every method are "
-        "finished, and only these are compared. The same command continues it."
+        f"The study is not complete: {study.trials} of {study.config.trials} settings of every "
+        "method are finished, and only these are compared. The same command continues it."
     )
-
-
-def _seconds(study: Study, name: str) -> str:
-    return formatting.seconds(median(record.seconds for record in study.chosen[name]))
-
-
-def _split_row(row: Row) -> tuple[str, list[str]]:
-    return row.name, [formatting.number(error) for error in row.errors]
-
-
-def _group_rows(study: Study) -> list[tuple[str, str, str, str]]:
-    found = worst_groups(study).items()
-    return [
-        (name, formatting.number(mean), formatting.number(worst), group)
-        for name, (mean, worst, group) in found
-    ]
 
 
 def _how(study: Study) -> list[tuple[str, str]]:
     """Say how the study was done, as terms and what they mean here."""
     config, comparison = study.config, study.comparison
-    targets = count(config.targets, "target")
-    rows = f"{config.rows:,} rows, {config.columns:,} inputs, {targets}"
+    rows = f"{config.rows:,} rows, {config.columns:,} inputs, {count(config.targets, 'target')}"
     if study.facts is not None:
         parts = study.facts.rows
         rows += f"; {parts['train']:,} to train, {parts['validation']:,} to choose, "
         rows += f"{parts['test']:,} to test"
     nets = [row for row in comparison.rows if not row.is_baseline]
     runs = len(nets) * study.trials * comparison.n_splits
-    seconds = [own.seconds for row in nets for own in study.chosen[row.name]]
+    chosen = [own for row in nets for own in study.chosen[row.name]]
     what = "independent draws" if comparison.independent else "repeated splits of the same rows"
     correction = "" if comparison.independent else ", widened for the rows that splits share"
     hidden = ", ".join(str(width) for width in config.hidden)
+    epochs = f"at most {config.epochs} epochs, stopped after {config.patience}"
     net = f"fully connected, hidden layers {hidden}" if hidden else "the problem's own"
-    time = formatting.seconds(median(seconds))
-    logs = [own.run.log for row in nets for own in study.chosen[row.name]]
+    time = formatting.seconds(median(own.seconds for own in chosen))
+    logs = [own.run.log for own in chosen]
     log = f"; {sum(logs)} of the {len(logs)} chosen runs fit the target's logarithm"
     return [
         ("Data", f"{config.problem}: {rows}"),
@@ -161,11 +144,7 @@ def _how(study: Study) -> list[tuple[str, str]]:
             + (log if any(logs) else ""),
         ),
         ("Runs", f"{runs:,} trainings; the chosen ones took {time} each (median)"),
-        (
-            "Net",
-            f"{net}; at most {config.epochs} epochs, stopped after {config.patience} without "
-            "progress",
-        ),
+        ("Net", f"{net}; {epochs} without progress"),
         (
             "Statistics",
             f"Student's t over the splits{correction}; p-values corrected by Holm's method for the "
@@ -178,11 +157,8 @@ def _how(study: Study) -> list[tuple[str, str]]:
 
 def _versions(study: Study) -> str:
     """Return the versions that the runs were made with; several if they differ."""
-    made = [own.made_by for records in study.chosen.values() for own in records]
-    found: dict[str, list[str]] = {}
-    for versions in made:
-        for name, version in versions.items():
-            known = found.setdefault(name, [])
-            if version not in known:
-                known.append(version)
+    found: dict[str, dict[str, None]] = {}
+    for own in chain.from_iterable(study.chosen.values()):
+        for name, version in own.made_by.items():
+            found.setdefault(name, {})[version] = None
     return ", ".join(f"{name} {' and '.join(known)}" for name, known in found.items())

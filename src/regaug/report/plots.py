@@ -14,12 +14,8 @@ from regaug.studies.study import Study
 
 def draw_plots(study: Study) -> dict[str, Plot]:
     """Draw all plots that a study has the numbers for, in the order of the page."""
-    plots = [
-        draw_leaderboard(study),
-        draw_splits(study),
-        *draw_learning(study),
-        *draw_predicted(study),
-    ]
+    plots = [draw_leaderboard(study), draw_splits(study)]
+    plots += [*draw_learning(study), *draw_predicted(study)]
     if study.facts is not None:
         plots += [draw_singular_values(study.facts), draw_two_nn(study.facts)]
     plots.append(draw_groups(study))
@@ -27,14 +23,8 @@ def draw_plots(study: Study) -> dict[str, Plot]:
 
 
 def save_plots(plots: Mapping[str, Plot], folder: str | Path) -> list[Path]:
-    """Write every plot as an SVG file of its own.
-
-    Args:
-        plots: What :func:`draw_plots` returned.
-        folder: Where the files go; made if it is not there.
-    """
-    folder = Path(folder)
-    paths = [folder / f"{name}.svg" for name in plots]
+    """Write every plot as an SVG file of its own; the folder is made if it is not there."""
+    paths = [Path(folder, f"{name}.svg") for name in plots]
     for path, plot in zip(paths, plots.values(), strict=True):
         write_text(path, drawing.as_file(plot.svg))
     return paths

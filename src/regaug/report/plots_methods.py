@@ -11,14 +11,16 @@ from regaug.formatting import between, change, number, percent
 from regaug.metrics import METRICS
 from regaug.report import drawing
 from regaug.report.drawing import NAMES, ROW, TOP, WIDTH, Axis, Plot
-from regaug.studies.statistics import Comparison, Row
+from regaug.studies.statistics import Row
 from regaug.studies.study import Study
 
 
 def draw_leaderboard(study: Study) -> Plot | None:
     """Draw every row's change against plain training with its interval."""
     comparison = study.comparison
-    rows = [row for row in comparison.rows if row.change is not None or _is_reference(row, study)]
+    rows = [
+        row for row in comparison.rows if row.change is not None or row.name == comparison.reference
+    ]
     if len(rows) < 2:
         return None
     axis = _change_axis(rows)
@@ -32,9 +34,10 @@ def draw_leaderboard(study: Study) -> Plot | None:
     for place, row in enumerate(rows):
         body.append(_forest_row(study, row, axis, TOP + ROW * (place + 0.5)))
     said = "; ".join(
-        f"{row.name} {change(row.change, comparison.unit)} {_interval(row, comparison)}".strip()
+        f"{row.name} {change(row.change, comparison.unit)}" + (f" ({span})" if span else "")
         for row in rows
         if row.change is not None
+        for span in [between(row.change_low, row.change_high, comparison.unit)]
     )
     name, level = METRICS[comparison.metric].title, percent(comparison.level)
     return Plot(
@@ -48,34 +51,30 @@ def draw_leaderboard(study: Study) -> Plot | None:
 
 
 def _forest_row(study: Study, row: Row, axis: Axis, y: float) -> str:
-    style = (
-        "strong" if row.name == study.verdict.recommended else "muted" if row.is_baseline else ""
-    )
-    parts = [drawing.text(NAMES, y + 4, row.name, style=style, anchor="end")]
+    is_recommended = row.name == study.verdict.recommended
+    style = "strong" if is_recommended else "muted" if row.is_baseline else ""
+    body = drawing.text(NAMES, y + 4, row.name, style=style, anchor="end")
     if row.change is None:
         words = drawing.text(WIDTH, y + 4, "plain", style="muted small", anchor="end")
-        return "".join([*parts, drawing.mark(axis(0), y, "dot"), words])
-    tone = _tone(study.comparison, row.change) if row.is_significant else "muted"
-    if row.change_low is not None and row.change_high is not None:
-        ends = axis(row.change_low), axis(row.change_high)
-        if row.change_high >= axis.low and row.change_low <= axis.high:
-            kind = "line" if tone == "muted" else f"{tone}-line"
-            parts.append(drawing.line(ends[0], y, ends[1], y, kind))
+        return body + drawing.mark(axis(0), y, "dot") + words
+    is_better = METRICS[study.comparison.metric].sign * row.change < 0
+    tone = ("good" if is_better else "bad") if row.is_significant else "muted"
+    low, high = row.change_low, row.change_high
+    if low is not None and high is not None and high >= axis.low and low <= axis.high:
+        kind = "line" if tone == "muted" else f"{tone}-line"
+        body += drawing.line(axis(low), y, axis(high), y, kind)
     shape = "square" if row.is_baseline else "circle"
     kind = "hollow" if tone == "muted" else f"{tone}-dot"
     if not axis.holds(row.change):
         shape = "right" if row.change > 0 else "left"
         kind = "dot" if tone == "muted" else kind
-    parts.append(drawing.mark(axis(row.change), y, kind, shape=shape))
     words = change(row.change, study.comparison.unit)
     weight = "small" if tone == "muted" else f"small {tone}"
-    parts.append(drawing.text(WIDTH, y + 4, words, style=weight, anchor="end"))
-    return "".join(parts)
-
-
-def _interval(row: Row, comparison: Comparison) -> str:
-    span = between(row.change_low, row.change_high, comparison.unit)
-    return f"({span})" if span else ""
+    return (
+        body
+        + drawing.mark(axis(row.change), y, kind, shape=shape)
+        + drawing.text(WIDTH, y + 4, words, style=weight, anchor="end")
+    )
 
 
 def _change_axis(rows: Sequence[Row]) -> Axis:
@@ -199,11 +198,3 @@ def worst_groups(study: Study) -> dict[str, tuple[float, float, str]]:
             name = Counter(name for name, _ in worst).most_common(1)[0][0]
             found[row.name] = (row.mean, math.fsum(value for _, value in worst) / len(worst), name)
     return found
-
-
-def _is_reference(row: Row, study: Study) -> bool:
-    return row.name == study.comparison.reference
-
-
-def _tone(comparison: Comparison, value: float) -> str:
-    return "good" if METRICS[comparison.metric].sign * value < 0 else "bad"

@@ -131,8 +131,7 @@ def draw_predicted(study: Study) -> list[Plot]:
     samples = {key: own for key, own in samples.items() if len(own[1])}
     if not samples:
         return []
-    everything = np.concatenate([points for _, points in samples.values()])
-    true, predicted = everything.T
+    true, predicted = np.concatenate([points for _, points in samples.values()]).T
     # A wild prediction lies at the edge, where it does not flatten the others.
     room = 0.25 * (true.max() - true.min())
     seen = predicted.clip(true.min() - room, true.max() + room)
@@ -166,14 +165,9 @@ def _scatter(study: Study, key: str, name: str, points: Points, x_axis: Axis, y_
 
 def _sample(runs: Sequence[RunRecord]) -> Points:
     """Return true and predicted values ``(n, 2)`` of the first target, of some rows."""
-    points = np.array(
-        [
-            (true[0], predicted[0])
-            for run in runs
-            for true, predicted in zip(run.sample.true, run.sample.predicted, strict=True)
-        ],
-        dtype=np.float64,
-    ).reshape(-1, 2)
+    pairs = [p for run in runs for p in zip(run.sample.true, run.sample.predicted, strict=True)]
+    first = [(true[0], predicted[0]) for true, predicted in pairs]
+    points = np.array(first, dtype=np.float64).reshape(-1, 2)
     points = points[np.isfinite(points).all(axis=1)]
     if len(points) > MOST_DOTS:
         points = points[np.linspace(0, len(points) - 1, MOST_DOTS).astype(np.int64)]

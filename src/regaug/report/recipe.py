@@ -11,6 +11,7 @@ from regaug.training.settings import Settings
 
 # What stands for a name that only the user knows.
 DATA, TARGET = "DATA.csv", "TARGET"
+COLUMNS = ("target", "group", "time", "drop")
 
 
 def python_recipe(study: Study, method: str) -> str:
@@ -51,7 +52,7 @@ def command_recipe(study: Study, method: str) -> str:
         return ""
     given = _given(study)
     words = ["regaug", "fit", given["source"]]
-    for option in ("target", "group", "time", "drop"):
+    for option in COLUMNS:
         values = given.get(option, [])
         for value in [values] if isinstance(values, str) else values:
             words += [f"--{option}", value]
@@ -71,7 +72,7 @@ def _open(study: Study) -> str:
     source = given["source"]
     if "target" not in given:
         return f"regaug.data.load({_value(source)})"
-    options = {name: given[name] for name in ("target", "group", "time", "drop") if name in given}
+    options = {name: given[name] for name in COLUMNS if name in given}
     if len(options["target"]) == 1:
         options["target"] = options["target"][0]
     listed = ", ".join(f"{name}={_value(value)}" for name, value in options.items())
@@ -88,13 +89,9 @@ def _given(study: Study) -> Mapping[str, Any]:
 
 def _settings(settings: Settings) -> str:
     """Write out the settings that differ from the defaults; each run's seed is its own."""
-    plain, values = Settings().to_dict(), settings.to_dict()
-    lines = [
-        f"    {name}={_value(value)},"
-        for name, value in values.items()
-        if name != "seed" and value != plain[name]
-    ]
-    return "\n".join(lines)
+    plain = Settings().to_dict() | {"seed": settings.seed}
+    given = [item for item in settings.to_dict().items() if item[1] != plain[item[0]]]
+    return "\n".join(f"    {name}={_value(value)}," for name, value in given)
 
 
 def _value(value: object) -> str:

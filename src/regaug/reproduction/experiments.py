@@ -9,19 +9,10 @@ from regaug._files import JSON, write_json
 from regaug._registry import lookup
 from regaug.data.base import Rules
 from regaug.problems import Problem
+from regaug.reproduction import tables
 from regaug.reproduction.measured import Measured, measure
 from regaug.reproduction.problems import PaperData, find_all
-from regaug.reproduction.tables import (
-    EXPERIMENTS,
-    PROTOCOLS,
-    SPLITS,
-    Row,
-    Size,
-    find_data,
-    fit_to_time,
-    list_runs,
-    make_rows,
-)
+from regaug.reproduction.tables import EXPERIMENTS, PROTOCOLS, SPLITS, Row, Size, list_runs
 from regaug.reproduction.timing import DATASETS, TIME, Times, measure_times, plan_rounds
 from regaug.runs.record import RunRecord
 from regaug.runs.run import Run
@@ -35,14 +26,7 @@ TABLES = "tables"
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which part of an experiment is wanted.
-
-    Attributes:
-        datasets: Data sets of the paper; all of the experiment if empty.
-        methods: Methods; all if empty.
-        seeds: Repetitions in the paper's protocol.
-        protocols: Which of ``"paper"`` and ``"tuned"``.
-    """
+    """Which part of an experiment is wanted: all data sets and methods if none is named."""
 
     datasets: Sequence[str] = ()
     methods: Sequence[str] = ()
@@ -82,20 +66,12 @@ def run_experiment(
 ) -> list[Measured]:
     """Train what an experiment needs and a store does not have, and return what it shows.
 
-    Args:
-        name: One of ``EXPERIMENTS``.
-        folder: The store; the tables are written there too, as JSON.
-        wanted: Which part of it; all if None.
-        workforce: Who does it, and for how long: epochs and settings are cut to about that time,
-            and nothing starts after it.
-        progress: Told how far it has come, and which data sets are left out, and why.
-
-    Raises:
-        DataNotFoundError: None of the data sets is here; says how to get them.
+    The tables are written to the store's folder too, as JSON. Epochs and settings are cut to about
+    the time that the workforce has, and nothing starts after it.
     """
     wanted, workforce = wanted or Wanted(), workforce or Workforce()
     experiment, minutes, jobs = EXPERIMENTS[name], workforce.max_minutes, workforce.jobs
-    found, missing = find_data(experiment, wanted.datasets)
+    found, missing = tables.find_data(experiment, wanted.datasets)
     splits = max(SPLITS, wanted.seeds)
     problems = [data.problem(protocol, splits) for data in found for protocol in PROTOCOLS]
 
@@ -103,12 +79,12 @@ def run_experiment(
         return [
             row
             for data in found
-            for row in make_rows(experiment, data, methods=wanted.methods, size=size)
+            for row in tables.make_rows(experiment, data, methods=wanted.methods, size=size)
         ]
 
     whole = Size(seeds=wanted.seeds, protocols=wanted.protocols)
     by_name = {problem.name: problem for problem in problems}
-    rows, size = fit_to_time(make, by_name, size=whole, max_minutes=minutes, jobs=jobs)
+    rows, size = tables.fit_to_time(make, by_name, size=whole, max_minutes=minutes, jobs=jobs)
     store, runs = Store(folder, STUDY), list_runs(rows)
     tell = _Teller(progress, missing)
     tell.begin(runs, by_name, store, jobs)
@@ -132,16 +108,8 @@ def run_timing(
 ) -> list[Times]:
     """Time an epoch of every variant of FOMA on the data sets of the paper's table 2.
 
-    One process, one thread.
-
-    Args:
-        folder: The store; the tables are written there too, as JSON.
-        datasets: Which of them; all if empty.
-        max_minutes: Time nothing more after so many, the first round of every data set excepted.
-        progress: Told how far it has come, and which data sets are left out, and why.
-
-    Raises:
-        DataNotFoundError: None of the data sets is here; says how to get them.
+    One process, one thread. Nothing more is timed after so many minutes, the first round of every
+    data set excepted.
     """
     for name in datasets:
         lookup("data set of the paper's table 2", name, dict.fromkeys(DATASETS))
@@ -167,7 +135,7 @@ class _Teller:
     """Tells an observer how far an experiment has come, if there is one."""
 
     def __init__(self, observer: Observer | None, missing: Sequence[str]) -> None:
-        self.observer = observer
+        self.tell = observer or (lambda progress: None)
         self.state = Progress(0, 0, 0.0, notes=[f"Left out: {message}" for message in missing])
 
     def begin(
@@ -177,15 +145,10 @@ class _Teller:
         left = [run for run in runs if run.key not in done]
         seconds = estimate_seconds(left, problems) / jobs
         self.state = replace(self.state, planned=len(runs), left=len(left), seconds=seconds)
-        self._tell()
+        self.tell(self.state)
 
     def finished(self, records: Sequence[RunRecord]) -> None:
-        self.state = replace(self.state, records=records, notes=())
-        self._tell()
-
-    def _tell(self) -> None:
-        if self.observer is not None:
-            self.observer(self.state)
+        self.tell(replace(self.state, records=records, notes=()))
 
 
 def _do(

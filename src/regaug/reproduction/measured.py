@@ -31,23 +31,13 @@ _MARKS = {"own": "", "re-run": " (re-run)", "quoted": " (quoted)"}
 
 @dataclass(frozen=True)
 class Figure:
-    """A number that was measured several times, beside the published one.
+    """A number that was measured several times, beside the published one, as it is printed.
 
-    Attributes:
-        metric: What it measures.
-        domain: ``"average"``, ``"worst"`` or ``"unshifted"``.
-        mean: Mean over the seeds or splits.
-        sd: Standard deviation over them; None for one.
-        n: How many there are.
-        published: The paper's figure as it is printed; None if it has none.
-        published_mean: Its mean.
-        table: Number of the paper's table.
-        source: ``"own"``, ``"re-run"`` or ``"quoted"``.
-        apart: Difference of the two means in combined standard errors; None if it is unknown.
+    ``apart`` is the difference of the two means in combined standard errors; None if it is unknown.
     """
 
     metric: str
-    domain: str
+    domain: str  # "average", "worst" or "unshifted"
     mean: float
     sd: float | None
     n: int
@@ -73,15 +63,8 @@ class Figure:
 class Line:
     """A row of a table with what was measured.
 
-    Attributes:
-        label: Its name.
-        method: The method, or the baseline.
-        figures: What was measured.
-        done: Runs that are finished, of ``planned``.
-        planned: Runs of the row.
-        epochs: Epochs of its runs at most; None for a baseline.
-        of_epochs: Epochs that the paper's protocol asks for.
-        keys: The runs that the figures are of.
+    So many of the planned runs are finished. They have at most so many of the epochs that the
+    paper's protocol asks for, None for a baseline; the figures are those of the runs in ``keys``.
     """
 
     label: str
@@ -112,13 +95,10 @@ class Line:
 
 @dataclass(frozen=True)
 class Tuned:
-    """A data set in the tuned protocol.
+    """A data set in the tuned protocol: every method against plain training.
 
-    Attributes:
-        comparison: Every method against plain training.
-        keys: The runs that its splits have chosen, by method.
-        best: The settings with the best validation errors of every method that was tuned.
-        search: How much was searched, in words.
+    For every method it has the runs that its splits have chosen, and where it was tuned the
+    settings with the best validation errors.
     """
 
     comparison: Comparison
@@ -141,16 +121,9 @@ class Tuned:
 
 @dataclass(frozen=True)
 class Measured:
-    """An experiment on a data set, measured.
+    """An experiment on a data set, measured: rows of the paper's protocol, and the tuned one.
 
-    Attributes:
-        experiment: Name of the experiment.
-        data: The data set of the paper.
-        note: What must be known of the data, such as that it is a stand-in.
-        size: What was cut short, in words; empty if nothing was.
-        command: The command that makes it.
-        paper: Rows in the paper's protocol.
-        tuned: What the tuned protocol has shown; None if nothing yet.
+    It has what must be known of the data, and what was cut short, in words.
     """
 
     experiment: str
@@ -198,13 +171,10 @@ class Measured:
             known = {own.title: own for own in line.figures}
             cells = [_cells(known.get(name), domain) for name, domain in columns.items()]
             rows.append([line.words, *(cell for own in cells for cell in own)])
-        notes = [
-            "apart: difference of the means in combined standard errors",
-            f"Data: {self.note}." if self.note else "",
-            self.size,
-            f"Made by: {self.command}",
-        ]
-        return TextTable(title, header, rows, [note for note in notes if note])
+        notes = ["apart: difference of the means in combined standard errors"]
+        notes += [f"Data: {self.note}."] if self.note else []
+        notes += [self.size] if self.size else []
+        return TextTable(title, header, rows, [*notes, f"Made by: {self.command}"])
 
 
 def measure(
@@ -219,8 +189,7 @@ def measure(
     """Read off the store what the rows of an experiment have shown on one data set."""
     paper = tuple(_line(row, records) for row in rows if row.protocol == "paper")
     tuned = _tune(data, [row for row in rows if row.protocol == "tuned"], records)
-    words = _say_size(size)
-    return Measured(experiment.name, data.name, data.note, words, command, paper, tuned)
+    return Measured(experiment.name, data.name, data.note, _say_size(size), command, paper, tuned)
 
 
 def choose_runs(row: Row, records: Records) -> list[RunRecord]:
@@ -341,16 +310,10 @@ def _tune(data: PaperData, rows: Sequence[Row], records: Records) -> Tuned | Non
         f"{formatting.count(study.trials, 'setting')} of each method on "
         f"{formatting.count(study.comparison.n_splits, repeats)}, at most {epochs} epochs."
     )
-    return Tuned(
-        study.comparison,
-        {name: [own.run.key for own in chosen] for name, chosen in study.chosen.items()},
-        {
-            name: run.settings
-            for name, run in study.best.items()
-            if run.settings is not None and name in methods.names()
-        },
-        search,
-    )
+    keys = {name: [own.run.key for own in chosen] for name, chosen in study.chosen.items()}
+    nets = {name: run.settings for name, run in study.best.items() if name in methods.names()}
+    best = {name: settings for name, settings in nets.items() if settings is not None}
+    return Tuned(study.comparison, keys, best, search)
 
 
 def _say_size(size: Size) -> str:

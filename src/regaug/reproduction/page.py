@@ -1,5 +1,6 @@
 """The page of findings, written from the measured tables by ``make findings``."""
 
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -10,9 +11,9 @@ from regaug.metrics import METRICS
 from regaug.reproduction.experiments import TABLES
 from regaug.reproduction.figures import FIGURES
 from regaug.reproduction.measured import Figure, Measured, Tuned
+from regaug.reproduction.tables import FOMA, IN_DISTRIBUTION, OUT_OF_DISTRIBUTION
 from regaug.reproduction.timing import TIME, Times
 from regaug.runs.store import STUDY, Store
-from regaug.studies.statistics import Row
 from regaug.training import Settings
 from regaug.training.baselines import BASELINES
 
@@ -40,17 +41,7 @@ CUT = (
     " The nets have not finished learning, and where a method's batches are smaller it takes more "
     "steps in as many epochs, so the rows of the paper's protocol are no test of the paper."
 )
-ORDER = (
-    "airfoil",
-    "no2",
-    "exchange-rate",
-    "electricity",
-    "echo",
-    "rcf-mnist",
-    "crimes",
-    "dti",
-    "povertymap",
-)
+ORDER = IN_DISTRIBUTION + OUT_OF_DISTRIBUTION
 SECTIONS = {
     "in-distribution": "In distribution (tables 3 and 10)",
     "out-of-distribution": "Out of distribution (tables 4 and 11)",
@@ -59,17 +50,12 @@ SECTIONS = {
     "noise": "Noise (tables 6 and 7)",
     TIME: "What an epoch costs (table 2)",
 }
-FOMA = ("foma", "foma-rho")
 # A mean this many times worse is another result, whatever the noise.
 MUCH = 1.5
 
 
 def make_page(folder: str | Path) -> str:
-    """Return the page as Markdown.
-
-    Args:
-        folder: Has the measured tables in ``tables/`` and the numbers of the figures beside.
-    """
+    """Return the page as Markdown: measured tables are in ``tables/``, figures' numbers beside."""
     folder = Path(folder)
     tables = [read_table(path) for path in sorted((folder / TABLES).glob("*.json"))]
     tables.sort(key=lambda found: ORDER.index(found.data))
@@ -84,16 +70,13 @@ def make_page(folder: str | Path) -> str:
         if own:
             parts.append(f"## {title}\n")
             parts += [_section(found) for found in own]
-    parts.append("## Figures\n")
-    parts += list(_figures(folder))
-    return "\n".join(parts)
+    return "\n".join([*parts, "## Figures\n", *_figures(folder)])
 
 
 def read_table(path: Path) -> Measured | Times:
     """Return a measured table of a file."""
     values = read_json(path, dict)
-    kind = Times if values["experiment"] == TIME else Measured
-    return kind.from_dict(values)
+    return (Times if values["experiment"] == TIME else Measured).from_dict(values)
 
 
 def summarize(found: Measured) -> Iterator[str]:
@@ -116,15 +99,12 @@ def summarize(found: Measured) -> Iterator[str]:
 def _against_published(first: Mapping[str, Figure]) -> Iterator[str]:
     known = {name: own.apart for name, own in first.items() if own.apart is not None}
     near = [name for name, apart in known.items() if abs(apart) <= 2]
-    far = [name for name, apart in known.items() if abs(apart) > 2]
+    far = {name: first[name] for name, apart in known.items() if abs(apart) > 2}
     if near:
         yield f"Within two standard errors of the published figure: {', '.join(near)}."
     if far:
-        listed = ", ".join(
-            f"{name} ({first[name].score}, published {first[name].published_mean:.4g})"
-            for name in far
-        )
-        yield f"Further apart: {listed}."
+        both = [f"{n} ({own.score}, published {own.published_mean:.4g})" for n, own in far.items()]
+        yield f"Further apart: {', '.join(both)}."
     # Where the training itself, and not the method, explains a large error.
     for name in far:
         plain = first.get(f"erm, trained as {name}")
@@ -143,14 +123,11 @@ def _is_much_worse(one: Figure, other: Figure) -> bool:
 
 
 def _against_plain(first: Mapping[str, Figure]) -> Iterator[str]:
-    words = [
-        f"{name} is {first[name].score.against(first['erm'].score)} than plain training"
-        for name in FOMA
-        if name in first
-    ]
-    if words:
-        title = METRICS[first["erm"].metric].title
-        yield f"In the paper's protocol, by {title}, {' and '.join(words)} here."
+    plain = first["erm"]
+    known = [(name, first[name].score.against(plain.score)) for name in FOMA if name in first]
+    if known:
+        words = " and ".join(f"{name} is {change} than plain training" for name, change in known)
+        yield f"In the paper's protocol, by {METRICS[plain.metric].title}, {words} here."
 
 
 def _trained_alike(first: Mapping[str, Figure]) -> Iterator[str]:
@@ -181,14 +158,10 @@ def _about_tuned(tuned: Tuned) -> Iterator[str]:
     yield f"Tuned: {tuned.verdict}"
     comparison = tuned.comparison
     metric, unit = METRICS[comparison.metric], comparison.unit
-
-    def error(row: Row) -> float:
-        return metric.error(row.change)
-
     known = [row for row in comparison.rows if row.name in FOMA and row.change is not None]
     if not known:
         return
-    best = min(known, key=error)
+    best = min(known, key=lambda row: metric.error(row.change))
     interval = formatting.between(best.change_low, best.change_high, unit)
     level = formatting.percent(comparison.level)
     yield (
@@ -213,14 +186,10 @@ def _say_settings(settings: Settings) -> str:
 def _section(found: Measured | Times) -> str:
     parts = []
     for title, table in found.tables().items():
-        notes = "".join(f"{_as_note(note)}\n\n" for note in table.notes)
+        said = [re.sub(r"^Made by: (.+)$", r"Made by `\1`.", note) for note in table.notes]
+        notes = "".join(f"{note}\n\n" for note in said)
         parts.append(f"### {found.data}: {title}\n\n{table.to_markdown()}\n{notes}")
     return "\n".join(parts)
-
-
-def _as_note(note: str) -> str:
-    head, _, command = note.partition("Made by: ")
-    return f"Made by `{command}`." if command and not head else note
 
 
 def _figures(folder: Path) -> Iterator[str]:
@@ -236,11 +205,7 @@ def collect(store: str | Path, folder: str | Path) -> None:
     """Copy the tables and figures of a store, and the runs that they are made from.
 
     Of the tuned protocol these are the runs that the splits have chosen, not all that were tried:
-    what is kept with the code stays small.
-
-    Args:
-        store: Where ``regaug reproduce`` has put its runs: ``runs/reproduction``.
-        folder: Where to; what is there is replaced.
+    what is kept with the code stays small. What is in the folder is replaced.
     """
     store, folder = Path(store), Path(folder)
     old = Store.open(store)

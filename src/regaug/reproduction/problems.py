@@ -17,7 +17,7 @@ from regaug import _random
 from regaug._registry import lookup
 from regaug.data import load
 from regaug.data.arrays import ArrayData
-from regaug.data.base import Data, Part, Rows, Rules, Split
+from regaug.data.base import Data, Part, Rules, Split
 from regaug.data.datasets.files import data_folder, locate
 from regaug.data.datasets.named import how, is_here
 from regaug.data.datasets.pairs import Pairs
@@ -50,21 +50,13 @@ _COSTS = {
 
 @dataclass(frozen=True)
 class PaperData:
-    """One of the paper's data sets, as far as it is on this disk.
-
-    Attributes:
-        name: Its name in the paper's tables.
-        what: What is read: the same, or what stands in for it.
-        note: What a reader of a table must know; empty if it is the paper's data, all of it.
-        model: Makes its network; None for tables, whose runs are stacked.
-        rows: Training samples that are used at most, and half as many of each other part.
-    """
+    """One of the paper's data sets by its name there: itself, or what stands in for it here."""
 
     name: str
     what: str
-    note: str = ""
-    model: MakeNet | None = None
-    rows: int | None = None
+    note: str = ""  # what a reader of a table must know
+    model: MakeNet | None = None  # None for tables, whose runs are stacked
+    rows: int | None = None  # training samples at most, and half as many of each other part
 
     @property
     def is_table(self) -> bool:
@@ -76,20 +68,14 @@ class PaperData:
         return f"{self.what}/{protocol}"
 
     def problem(self, protocol: Protocol, splits: int = 1) -> Problem:
-        """Return the problem: raw targets in the paper's protocol, standardized in the tuned one.
-
-        Args:
-            protocol: ``"paper"``, ``"tuned"`` or ``"time"``.
-            splits: How many splits; their numbers are their seeds.
-        """
+        """Return the problem; its targets are raw in the paper's protocol, else standardized."""
         return Problem(
             LoadedSplits(partial(_split, self.what, protocol, self.rows), splits),
             make_table_net if self.is_table and protocol == "time" else self.model,
             metric_of(self.name),
             name=self.problem_name(protocol),
             is_scaled=protocol != "tuned",
-            # Of data with one split only the seeds differ, and share no training that could be
-            # undone.
+            # Of data with one split only the seeds differ, and share no training to be undone.
             independent=not self.is_table,
             notes=[self.note] if self.note else [],
             cost=_COSTS.get(self.what, Cost()),
@@ -97,15 +83,9 @@ class PaperData:
 
 
 def find(name: str) -> PaperData:
-    """Return what stands for a data set of the paper on this disk.
-
-    Raises:
-        DataNotFoundError: Neither it nor a stand-in is here; says how to get it.
-    """
+    """Return what stands for a data set of the paper; an error says how to get it."""
     makers: dict[str, Callable[[], PaperData]] = {
-        "airfoil": partial(_itself, "airfoil"),
-        "no2": partial(_itself, "no2"),
-        "crimes": partial(_itself, "crimes"),
+        **{table: partial(_itself, table) for table in ("airfoil", "no2", "crimes")},
         "exchange-rate": partial(_itself, "exchange-rate", "series"),
         "electricity": _electricity,
         "echo": partial(_itself, "echo", "video"),
@@ -117,11 +97,7 @@ def find(name: str) -> PaperData:
 
 
 def find_all(names: Sequence[str]) -> tuple[list[PaperData], list[str]]:
-    """Return what stands for some data sets, and for those that are not here how to get them.
-
-    Raises:
-        DataNotFoundError: None of them is here.
-    """
+    """Return what stands for some data sets, and for those that are not here how to get them."""
     found, missing = [], []
     for name in names:
         try:
@@ -147,12 +123,11 @@ def _itself(name: str, task: str = "table") -> PaperData:
 def _electricity() -> PaperData:
     try:
         return _itself("electricity", "series")
-    except DataNotFoundError:
+    except DataNotFoundError as missing:
         try:
             locate(_CLIENTS, fetch=False)
         except DataNotFoundError:
-            message = f"electricity is not on this disk. To get it: {how('electricity')}."
-            raise DataNotFoundError(message) from None
+            raise missing from None
     note = "stands in: the first 1,000 hours of 203 of the 321 clients"
     return PaperData("electricity", ELECTRICITY, note, NETWORKS["series"])
 
@@ -221,12 +196,11 @@ class _ByProtein(Data):
         is_test = self._domains >= _DOMAINS * 3 // 4
         known = np.flatnonzero(~is_test)
         first, second, third = random_split(len(known), shares=(0.8, 0.1, 0.1), seed=seed)
-        train, validation = known[first], known[np.concatenate([second, third])]
-        test = np.flatnonzero(is_test)
-        return Split(self._part(train), self._part(validation), self._part(test))
-
-    def _part(self, rows: Rows) -> Part:
-        return replace(self._pairs._part(rows), groups=self._domains[rows])
+        rows = known[first], known[np.concatenate([second, third])], np.flatnonzero(is_test)
+        train, validation, test = (
+            replace(self._pairs._part(own), groups=self._domains[own]) for own in rows
+        )
+        return Split(train, validation, test)
 
 
 def _deal_groups(seed: int, *, groups: NDArray[np.generic]) -> ThreeParts:

@@ -30,14 +30,10 @@ _SCALES = {"small": "trailing", "large": "leading"}
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a table.
+    """A row of a table with its cells as they are printed, ``"-"`` if empty.
 
-    Attributes:
-        label: Its name in the paper, with the star or dagger.
-        values: Its cells as they are printed, one for each column; ``"-"`` if empty.
-        method: The method; empty in tables 8 and 9, as is the source.
-        source: Whose figures they are; see :class:`Cell`.
-        options: What sets it apart from other rows of the method, such as ``{"place": "input"}``.
+    Tables 8 and 9 have neither method nor source (see :class:`Cell`). Options such as ``{"place":
+    "input"}`` set it apart from other rows of the method.
     """
 
     label: str
@@ -49,15 +45,9 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of the paper.
+    """A table of the paper, with what a reader should know, contradictions with the text among it.
 
-    Attributes:
-        number: Its number in the paper.
-        title: What it shows.
-        where: The section it belongs to.
-        note: What a reader should know, contradictions with the text among it.
-        columns: ``"data metric"`` or ``"data metric domain"``; in tables 8 and 9 ``"data"``.
-        rows: The rows, in the paper's order.
+    Columns are ``"data metric"`` or ``"data metric domain"``; in tables 8 and 9 ``"data"``.
     """
 
     number: int
@@ -115,10 +105,7 @@ def table(number: int) -> Table:
 
 
 def cells(**choice: object) -> tuple[Cell, ...]:
-    """Return the figures of the paper, empty cells left out.
-
-    Args:
-        **choice: Attributes of :class:`Cell` that must have these values.
+    """Return the figures of the paper whose attributes have these values, empty cells left out.
 
     Example:
         >>> [cell.mean for cell in cells(table=4, data="rcf-mnist", source="re-run")]
@@ -126,11 +113,8 @@ def cells(**choice: object) -> tuple[Cell, ...]:
     """
     for name in choice:
         lookup("attribute of a cell", name, Cell.__dataclass_fields__)
-    return tuple(
-        found
-        for found in _cells()
-        if all(getattr(found, name) == value for name, value in choice.items())
-    )
+    wanted = choice.items()
+    return tuple(c for c in _cells() if all(getattr(c, name) == value for name, value in wanted))
 
 
 def cell(
@@ -220,11 +204,11 @@ def settings_tables() -> list[TextTable]:
     """Return the tables of settings, 8 and 9, as they are printed."""
     return [
         TextTable(
-            f"table {number}: {table(number).title}",
-            ("", *table(number).columns),
-            [(row.label, *row.values) for row in table(number).rows],
+            f"table {own.number}: {own.title}",
+            ("", *own.columns),
+            [(row.label, *row.values) for row in own.rows],
         )
-        for number in _SETTINGS.values()
+        for own in map(table, _SETTINGS.values())
     ]
 
 
@@ -251,30 +235,26 @@ def _cells_of(printed_in: Table) -> Iterator[Cell]:
     by_cell = {(remark["row"], remark["column"]): remark for remark in remarks}
     for row in printed_in.rows:
         for column, printed in zip(printed_in.columns, row.values, strict=True):
-            if printed != "-":
-                remark = by_cell.get((row.label, column), {})
-                right, note = remark.get("corrected", ""), remark.get("note", "")
-                yield _cell(printed_in.number, row, column, printed, right, note)
-
-
-def _cell(number: int, row: Row, column: str, printed: str, corrected: str, note: str) -> Cell:
-    data, metric, domain = (*column.split(), "average")[:3]
-    mean, _, sd = printed.partition(" ± ")
-    right = Decimal(corrected or mean)
-    return Cell(
-        data=data,
-        method=row.method,
-        metric=metric,
-        domain=domain,
-        mean=float(right),
-        sd=float(sd) if sd else None,
-        unit=float(Decimal(1).scaleb(int(right.as_tuple().exponent))),
-        source=row.source,
-        table=number,
-        printed=printed,
-        note=note,
-        options=row.options,
-    )
+            if printed == "-":
+                continue
+            remark = by_cell.get((row.label, column), {})
+            data, metric, domain = (*column.split(), "average")[:3]
+            mean, _, sd = printed.partition(" ± ")
+            right = Decimal(remark.get("corrected", "") or mean)
+            yield Cell(
+                data=data,
+                method=row.method,
+                metric=metric,
+                domain=domain,
+                mean=float(right),
+                sd=float(sd) if sd else None,
+                unit=float(Decimal(1).scaleb(int(right.as_tuple().exponent))),
+                source=row.source,
+                table=printed_in.number,
+                printed=printed,
+                note=remark.get("note", ""),
+                options=row.options,
+            )
 
 
 def _preference(found: Cell) -> tuple[int, int]:

@@ -27,14 +27,8 @@ NOISE = (0.1, 0.01, 0.001, 0.0001)
 class Common:
     """The settings that plain training and FOMA's rivals share on a data set.
 
-    Attributes:
-        learning_rate: Step size of Adam.
-        batch_size: Samples in a batch.
-        epochs: Passes over the training samples.
-        alpha: Concentration of mixup's Beta distribution.
-        bandwidth: Of C-Mixup's kernel.
-        place: Where C-Mixup acts.
-        clip: Largest norm of the gradient.
+    ``alpha`` is that of mixup's Beta distribution, ``bandwidth`` that of C-Mixup's kernel, and
+    ``place`` where C-Mixup acts.
     """
 
     learning_rate: float
@@ -66,20 +60,7 @@ def metric_of(data: str) -> MetricName:
 
 
 def paper_settings(data: str, method: str, *, seed: int, **changes: object) -> Settings:
-    """Return the settings of a method on a data set in the paper's protocol.
-
-    Args:
-        data: A data set of the paper.
-        method: A method.
-        seed: Seed of the run.
-        **changes: Changes to the method's own settings.
-
-    Example:
-        >>> paper_settings("airfoil", "erm", seed=0).learning_rate
-        0.01
-        >>> paper_settings("airfoil", "foma-rho", seed=0).method_settings["scale"]
-        'leading'
-    """
+    """Return a method's settings in the paper's protocol, with changes to its own ones."""
     common = lookup("data set of the paper", data, COMMON)
     if method in ("foma", "foma-rho"):
         settings = published.settings(data, method)

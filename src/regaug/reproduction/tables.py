@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import product
 
 from regaug import methods as method_table
 from regaug._checks import check_integer, check_range
@@ -15,10 +16,10 @@ from regaug.reproduction.problems import PaperData, find_all
 from regaug.reproduction.recipes import METHODS, NOISE, SERIES, paper_settings, tuned_settings
 from regaug.runs.run import Run
 from regaug.runs.tasks import estimate_seconds
-from regaug.training import Settings
 from regaug.training.baselines import baseline_names
 
 IN_DISTRIBUTION = ("airfoil", "no2", "exchange-rate", "electricity", "echo")
+FOMA = ("foma", "foma-rho")
 PROTOCOLS: tuple[Rules, ...] = ("paper", "tuned")
 OUT_OF_DISTRIBUTION = ("rcf-mnist", "crimes", "dti", "povertymap")
 # CEMS came after the paper; it can be compared with `regaug compare`.
@@ -34,14 +35,9 @@ NET_EPOCHS, NET_PATIENCE = 6, 2
 class Row:
     """A row of a table: what it is called, what was published, and the runs that measure it.
 
-    Attributes:
-        label: Its name.
-        data: The data set of the paper.
-        method: The method, or the baseline.
-        protocol: ``"paper"`` or ``"tuned"``.
-        runs: Its runs: of each split one, or several among which the validation error chooses.
-        options: What sets it apart from other rows of the method in the paper's table; ``"as"`` a
-            method whose settings it was trained with, which the paper has not.
+    Its runs are one of each split, or several among which the validation error chooses. Its options
+    set it apart from other rows of the method in the paper's table; ``"as"`` is a method whose
+    settings it was trained with, which the paper has not.
     """
 
     label: str
@@ -54,25 +50,12 @@ class Row:
 
 @dataclass(frozen=True)
 class Size:
-    """How much is run.
-
-    Attributes:
-        seeds: Repetitions in the paper's protocol.
-        epochs: Epochs of a run in the paper's protocol, at most; None for as many as it has there.
-        trials: Share of the settings that the tuned protocol tries, and of its splits.
-        protocols: Which of the two protocols.
-    """
+    """How much is run: epochs of the paper's protocol at most, a share of the tuned trials."""
 
     seeds: int = 3
     epochs: int | None = None
-    trials: float = 1.0
+    trials: float = 1.0  # of the settings, and of the splits
     protocols: tuple[Rules, ...] = PROTOCOLS
-
-    def shorten(self, settings: Settings) -> Settings:
-        """Return settings with at most so many epochs."""
-        if self.epochs is None:
-            return settings
-        return replace(settings, epochs=min(self.epochs, settings.epochs))
 
     @property
     def is_full(self) -> bool:
@@ -82,42 +65,27 @@ class Size:
 
 @dataclass(frozen=True)
 class Experiment:
-    """One of the paper's comparisons.
-
-    Attributes:
-        name: What the command calls it.
-        tables: Numbers of the paper's tables.
-        datasets: The data sets of the paper that are in it.
-        summary: What it asks, in a line.
-        rows: From a data set, the wanted methods and a size to the rows.
-    """
+    """One of the paper's comparisons, and what makes its rows of data, methods and a size."""
 
     name: str
-    tables: tuple[int, ...]
     datasets: tuple[str, ...]
-    summary: str
     rows: Callable[[PaperData, Sequence[str], Size], list[Row]]
 
 
 def _compare(data: PaperData, methods: Sequence[str], size: Size) -> list[Row]:
     """Every method in the paper's protocol, then in the tuned one, baselines beside."""
-    paper = _in_paper_protocol(data, methods, size) if "paper" in size.protocols else []
-    tuned = _in_tuned_protocol(data, methods, size) if "tuned" in size.protocols else []
-    return paper + tuned
-
-
-def _in_paper_protocol(data: PaperData, methods: Sequence[str], size: Size) -> list[Row]:
-    rows = [_paper_row(data, method, size) for method in METHODS if method in methods]
-    if data.is_table or data.name in SERIES:  # images and pairs take too long for a second time
-        rows += [_plain_at(row) for row in rows if row.method in ("foma", "foma-rho")]
-    return rows + _baselines(data, "paper", range(size.seeds))
-
-
-def _in_tuned_protocol(data: PaperData, methods: Sequence[str], size: Size) -> list[Row]:
-    splits = max(3, round(SPLITS * size.trials)) if data.is_table else size.seeds
-    trials = max(2, round(TRIALS * size.trials))
-    rows = [_tuned(data, method, trials, splits) for method in TUNED if method in methods]
-    return rows + (_baselines(data, "tuned", range(splits)) if data.is_table else [])
+    rows: list[Row] = []
+    if "paper" in size.protocols:
+        rows += [_paper_row(data, method, size) for method in METHODS if method in methods]
+        if data.is_table or data.name in SERIES:  # images and pairs take too long for a second time
+            rows += [_plain_at(row) for row in rows if row.method in FOMA]
+        rows += _baselines(data, "paper", size.seeds)
+    if "tuned" in size.protocols:
+        splits = max(3, round(SPLITS * size.trials)) if data.is_table else size.seeds
+        trials = max(2, round(TRIALS * size.trials))
+        rows += [_tuned(data, method, trials, splits) for method in TUNED if method in methods]
+        rows += _baselines(data, "tuned", splits) if data.is_table else []
+    return rows
 
 
 def _paper_row(data: PaperData, method: str, size: Size) -> Row:
@@ -127,17 +95,13 @@ def _paper_row(data: PaperData, method: str, size: Size) -> Row:
 def _paper_runs(
     data: PaperData, method: str, size: Size, trial: int | None = None, **changes: object
 ) -> tuple[Run, ...]:
-    return tuple(
-        Run(
-            data.problem_name("paper"),
-            method,
-            seed,
-            seed,
-            size.shorten(paper_settings(data.name, method, seed=seed, **changes)),
-            trial,
-        )
-        for seed in range(size.seeds)
-    )
+    name, runs = data.problem_name("paper"), []
+    for seed in range(size.seeds):
+        settings = paper_settings(data.name, method, seed=seed, **changes)
+        if size.epochs is not None:
+            settings = replace(settings, epochs=min(size.epochs, settings.epochs))
+        runs.append(Run(name, method, seed, seed, settings, trial))
+    return tuple(runs)
 
 
 def _plain_at(row: Row) -> Row:
@@ -147,18 +111,13 @@ def _plain_at(row: Row) -> Row:
         for run in row.runs
         if run.settings is not None
     )
-    label, options = f"erm, trained as {row.method}", {"as": row.method}
-    return Row(label, row.data, "erm", "paper", runs, options)
+    label = f"erm, trained as {row.method}"
+    return Row(label, row.data, "erm", "paper", runs, {"as": row.method})
 
 
 def _tuned(data: PaperData, method: str, trials: int, splits: int) -> Row:
-    drawn = tuned_settings(
-        data.name,
-        method,
-        trials,
-        epochs=EPOCHS if data.is_table else NET_EPOCHS,
-        patience=PATIENCE if data.is_table else NET_PATIENCE,
-    )
+    epochs, patience = (EPOCHS, PATIENCE) if data.is_table else (NET_EPOCHS, NET_PATIENCE)
+    drawn = tuned_settings(data.name, method, trials, epochs=epochs, patience=patience)
     runs = tuple(
         Run(data.problem_name("tuned"), method, split, 1000 * split + number, settings, number)
         for number, settings in enumerate(drawn)
@@ -167,10 +126,10 @@ def _tuned(data: PaperData, method: str, trials: int, splits: int) -> Row:
     return Row(method, data.name, method, "tuned", runs)
 
 
-def _baselines(data: PaperData, protocol: Rules, splits: Iterable[int]) -> list[Row]:
+def _baselines(data: PaperData, protocol: Rules, splits: int) -> list[Row]:
     problem = data.problem_name(protocol)
     return [
-        Row(name, data.name, name, protocol, tuple(Run(problem, name, i, i) for i in splits))
+        Row(name, data.name, name, protocol, tuple(Run(problem, name, i, i) for i in range(splits)))
         for name in _baseline_names(data, protocol)
     ]
 
@@ -183,19 +142,13 @@ def _baseline_names(data: PaperData, protocol: Rules) -> tuple[str, ...]:
 
 
 def _batches(data: PaperData, methods: Sequence[str], size: Size) -> list[Row]:
-    return [
-        Row(
-            f"{method}, {sampler} batches",
-            data.name,
-            method,
-            "paper",
-            _paper_runs(data, method, size, sampler=sampler),
-            {"sampler": sampler},
-        )
-        for method in ("foma", "foma-rho")
-        if method in methods
-        for sampler in ("random", "nearest")
-    ]
+    rows = []
+    for method, sampler in product(FOMA, ("random", "nearest")):
+        if method in methods:
+            label, options = f"{method}, {sampler} batches", {"sampler": sampler}
+            runs = _paper_runs(data, method, size, sampler=sampler)
+            rows.append(Row(label, data.name, method, "paper", runs, options))
+    return rows
 
 
 def _ablation(data: PaperData, methods: Sequence[str], size: Size) -> list[Row]:
@@ -213,48 +166,18 @@ def _noise(data: PaperData, methods: Sequence[str], size: Size) -> list[Row]:
         for trial, sigma in enumerate(NOISE)
         for run in _paper_runs(data, "noise", size, trial, sigma=sigma)
     )
-    rows = [_paper_row(data, name, size) for name in ("erm", "foma", "foma-rho") if name in methods]
+    rows = [_paper_row(data, name, size) for name in ("erm", *FOMA) if name in methods]
     return [*rows[:1], Row("noise", data.name, "noise", "paper", runs), *rows[1:]]
 
 
-EXPERIMENTS: dict[str, Experiment] = {
+EXPERIMENTS = {
     experiment.name: experiment
     for experiment in (
-        Experiment(
-            "in-distribution",
-            (3, 10),
-            IN_DISTRIBUTION,
-            "every method where training and test samples are alike",
-            _compare,
-        ),
-        Experiment(
-            "out-of-distribution",
-            (4, 11),
-            OUT_OF_DISTRIBUTION,
-            "every method where the test samples come from other groups",
-            _compare,
-        ),
-        Experiment(
-            "batches",
-            (1,),
-            IN_DISTRIBUTION + OUT_OF_DISTRIBUTION,
-            "FOMA with random batches and with those near in target",
-            _batches,
-        ),
-        Experiment(
-            "ablation",
-            (5,),
-            ("no2", "electricity"),
-            "where FOMA acts, how its loss is weighted, which singular values are scaled",
-            _ablation,
-        ),
-        Experiment(
-            "noise",
-            (6, 7),
-            ("airfoil", "no2", "exchange-rate", "electricity", "rcf-mnist", "crimes", "dti"),
-            "FOMA beside Gaussian noise, whose strength is chosen on validation",
-            _noise,
-        ),
+        Experiment("in-distribution", IN_DISTRIBUTION, _compare),
+        Experiment("out-of-distribution", OUT_OF_DISTRIBUTION, _compare),
+        Experiment("batches", IN_DISTRIBUTION + OUT_OF_DISTRIBUTION, _batches),
+        Experiment("ablation", ("no2", "electricity"), _ablation),
+        Experiment("noise", (*IN_DISTRIBUTION[:4], "rcf-mnist", "crimes", "dti"), _noise),
     )
 }
 
@@ -262,14 +185,7 @@ EXPERIMENTS: dict[str, Experiment] = {
 def make_rows(
     experiment: Experiment, data: PaperData, *, methods: Sequence[str] = (), size: Size
 ) -> list[Row]:
-    """Return the rows of an experiment on a data set.
-
-    Args:
-        experiment: One of ``EXPERIMENTS``.
-        data: The data set, as :func:`regaug.reproduction.problems.find` returns it.
-        methods: Methods that are wanted; all if empty. Plain training is always among them.
-        size: How much is run.
-    """
+    """Return an experiment's rows on a data set; plain training is always among the methods."""
     check_integer("seeds", size.seeds, 1)
     for method in methods:
         method_table.get(method)
@@ -279,12 +195,7 @@ def make_rows(
 def find_data(
     experiment: Experiment, datasets: Sequence[str] = ()
 ) -> tuple[list[PaperData], list[str]]:
-    """Return what stands for the wanted data sets, and for those that are not here how to get them.
-
-    Args:
-        experiment: One of ``EXPERIMENTS``.
-        datasets: Data sets of the paper; all of the experiment if empty.
-    """
+    """Return what stands for the wanted data sets, and how to get those that are not here."""
     for name in datasets:
         lookup("data set of the paper", name, dict.fromkeys(IN_DISTRIBUTION + OUT_OF_DISTRIBUTION))
         if name not in experiment.datasets:
@@ -323,13 +234,6 @@ def fit_to_time(
     The paper's epochs and the settings of the tuned protocol are cut. What is run depends
     on the arguments alone, not on how fast the machine is: the same command continues and repeats
     the same runs.
-
-    Args:
-        make: From a size to rows.
-        problems: The problems of the runs by name.
-        size: The full size.
-        max_minutes: The time there is; None cuts nothing.
-        jobs: Worker processes.
     """
     rows = make(size)
     if max_minutes is None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
+from itertools import product
 from statistics import median
 from typing import Any, Final, Self
 
@@ -20,29 +21,17 @@ DATASETS = ("airfoil", "electricity", "dti")
 # The paper does not say which batches it timed: those of its table 8.
 BATCH = {"airfoil": 32, "electricity": 128, "dti": 64}
 Variant = tuple[str, str | None]
-VARIANTS: tuple[Variant, ...] = (
-    ("erm", None),
-    ("foma", INPUT),
-    ("foma", LAYER),
-    ("foma", BOTH),
-    ("foma-rho", INPUT),
-    ("foma-rho", LAYER),
-    ("foma-rho", BOTH),
-)
+Rounds = Mapping[int | None, float]  # seconds of an epoch by round
+PLAIN: Variant = ("erm", None)
+VARIANTS = (PLAIN, *product(("foma", "foma-rho"), (INPUT, LAYER, BOTH)))
 ROUNDS = 5
 
 
 @dataclass(frozen=True)
 class Time:
-    """What an epoch of a variant costs.
+    """What an epoch of a variant costs: medians over the rounds, beside the paper's if it has any.
 
-    Attributes:
-        method: The method.
-        place: Where it acts; None for plain training.
-        seconds: Median over the rounds.
-        ratio: Median of what it takes of the plain training of the same round.
-        published_seconds: The paper's, of another machine; None if it has none.
-        published_ratio: The paper's, to its own plain training.
+    A ratio is to the plain training of the same round; seconds differ from machine to machine.
     """
 
     method: str
@@ -55,17 +44,7 @@ class Time:
 
 @dataclass(frozen=True)
 class Times:
-    """What an epoch costs on a data set.
-
-    Attributes:
-        data: The data set of the paper.
-        note: What must be known of the data, such as that it is a stand-in.
-        command: The command that makes it.
-        rounds: How often every variant was timed.
-        rows: The variants.
-        keys: The runs that were timed.
-        experiment: Always ``"time"``.
-    """
+    """What an epoch of every variant costs on a data set, timed in so many rounds."""
 
     data: str
     note: str
@@ -111,13 +90,10 @@ def plan_rounds(data: PaperData) -> list[list[Run]]:
     In turns, because what else a machine does changes from minute to minute; so only the ratios
     are compared, within a round.
     """
-    epochs = 5 if data.is_table else 1
-    name = data.problem_name(TIME)
+    epochs, name = 5 if data.is_table else 1, data.problem_name(TIME)
+    settings = [(method, _settings(data.name, method, place, epochs)) for method, place in VARIANTS]
     return [
-        [
-            Run(name, method, 0, 0, _settings(data.name, method, place, epochs), number)
-            for method, place in VARIANTS
-        ]
+        [Run(name, method, 0, 0, own, number) for method, own in settings]
         for number in range(ROUNDS)
     ]
 
@@ -129,7 +105,7 @@ def measure_times(data: PaperData, records: Iterable[RunRecord]) -> Times | None
     for record in own:
         times = seconds.setdefault(_variant(record.run), {})
         times[record.run.trial] = record.seconds / record.epochs
-    plain = seconds.get(VARIANTS[0], {})
+    plain = seconds.get(PLAIN, {})
     rows = [
         _time(data.name, variant, times, plain)
         for variant, times in seconds.items()
@@ -152,16 +128,11 @@ def _variant(run: Run) -> Variant:
     return run.method, None if run.settings is None else run.settings.method_settings.get("place")
 
 
-def _time(
-    data: str,
-    variant: Variant,
-    times: Mapping[int | None, float],
-    plain: Mapping[int | None, float],
-) -> Time:
+def _time(data: str, variant: Variant, times: Rounds, plain: Rounds) -> Time:
     method, place = variant
     options = {} if place is None else {"place": place}
     cell = published.cell(data, method, "seconds", **options)  # type: ignore[arg-type]
-    plain_cell = published.cell(data, VARIANTS[0][0], "seconds")
+    plain_cell = published.cell(data, PLAIN[0], "seconds")
     return Time(
         method,
         place,

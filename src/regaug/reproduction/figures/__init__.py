@@ -37,14 +37,7 @@ class DrawnFigure:
 def make_figure(
     name: str, folder: Path, *, seeds: int = SEEDS, max_minutes: float | None = None
 ) -> DrawnFigure:
-    """Compute a figure, keep its numbers as ``name.json`` in a folder, and draw it there.
-
-    Args:
-        name: One of ``FIGURES``.
-        folder: Where the files go; made if it is not there.
-        seeds: Number of seeds.
-        max_minutes: Compute it in about so many minutes; None for the full size.
-    """
+    """Compute a figure, keep its numbers as ``name.json`` in a folder, and draw it there."""
     figure = FIGURES[name]
     numbers = figure.compute(seeds=seeds, max_minutes=max_minutes)
     write_json(folder / f"{name}.json", numbers, indent=1)

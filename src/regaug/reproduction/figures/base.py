@@ -4,65 +4,32 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from regaug._checks import check_integer, check_range
+from regaug.formatting import sentences
+from regaug.reproduction.figures.drawing import make_canvas, save, style
+from regaug.training.results import versions
 
 # The numbers of a figure, as plain values for a JSON file.
 Numbers = dict[str, Any]
 SEEDS = 3
 
 
-class Compute(Protocol):
-    """Computes the numbers of a figure."""
-
-    def __call__(self, seeds: int = SEEDS, max_minutes: float | None = None) -> Numbers:
-        """Compute them over so many seeds, in about so many minutes; None for the full size."""
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A figure of the paper, or one that states what its text says.
-
-    Attributes:
-        title: What it shows, in a few words.
-        compute: Computes its numbers; they are plain values, ``"note"`` among them, and say how
-            they were made.
-        draw: Draws the numbers as ``stem.svg`` and ``stem.png`` and returns both paths.
-        caption: Says in plain words what the numbers show.
-    """
-
-    title: str
-    compute: Compute
-    draw: Callable[[Numbers, str | Path], list[Path]]
-    caption: Callable[[Numbers], str]
-
-
 @dataclass(frozen=True)
 class Plan:
-    """How much of a figure's full size is computed.
-
-    Attributes:
-        seeds: Number of seeds.
-        share: Share of the epochs.
-        words: A sentence that says what was left out; empty if nothing was.
-    """
+    """How much of a figure's full size is computed; ``words`` say what was left out."""
 
     seeds: int
-    share: float = 1.0
+    share: float = 1.0  # of the epochs
     words: str = ""
 
     @classmethod
     def make(cls, seeds: int, max_minutes: float | None, minutes: float) -> Self:
-        """Fit a figure into some minutes: first fewer seeds, then fewer epochs.
-
-        Args:
-            seeds: Seeds that are asked for, at least 1.
-            max_minutes: Minutes there are, above 0; None for as many as it takes.
-            minutes: Minutes that one seed takes at full size, about.
+        """Fit a figure, a seed of which takes some minutes: first fewer seeds, then fewer epochs.
 
         Example:
             >>> Plan.make(3, 1.0, 2.0).words
@@ -84,6 +51,48 @@ class Plan:
     def part_of(self, full: int, least: int = 1) -> int:
         """Return how many of so many epochs, or whatever else takes time, there are."""
         return max(least, math.floor(self.share * full))
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of the paper, or one that states what its text says.
+
+    Attributes:
+        title: What it shows, in a few words.
+        measure: Computes its numbers, plain values, and a note that says how they were made.
+        paint: Paints the numbers on axes.
+        caption: Says in plain words what the numbers show.
+        canvas: Width and height in inches, rows and columns of axes.
+        minutes: Of one seed, at full size; 0 for seconds.
+        legend: Columns of the legend above the axes, which is that of the first ones; 0 for none.
+        share: Whether all axes have one scale.
+    """
+
+    title: str
+    measure: Callable[[Plan], tuple[Numbers, str]]
+    paint: Callable[[NDArray[Any], Numbers], None]
+    caption: Callable[[Numbers], str]
+    canvas: tuple[float, float, int, int]
+    minutes: float = 0.0
+    legend: int = 0
+    share: bool = False
+
+    def compute(self, seeds: int = SEEDS, max_minutes: float | None = None) -> Numbers:
+        """Compute it over so many seeds, in about so many minutes; None for the full size."""
+        plan = Plan.make(seeds, max_minutes, self.minutes)
+        numbers, note = self.measure(plan)
+        note = sentences(note, plan.words)
+        return {**numbers, "seeds": plan.seeds, "note": note, "made_by": versions()}
+
+    def draw(self, data: Numbers, stem: str | Path) -> list[Path]:
+        """Draw the numbers as ``stem.svg`` and ``stem.png`` and return both paths."""
+        with style():
+            figure, axes = make_canvas(*self.canvas, share=self.share)
+            self.paint(axes, data)
+            if self.legend:
+                labels = axes[0, 0].get_legend_handles_labels()
+                figure.legend(*labels, loc="outside upper center", ncols=self.legend)
+            return save(figure, stem, data["note"])
 
 
 def spread(runs: ArrayLike) -> dict[str, list[float]]:

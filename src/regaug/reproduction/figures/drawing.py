@@ -7,6 +7,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from regaug._files import write_bytes
@@ -59,39 +60,30 @@ def style() -> AbstractContextManager[None]:
 def make_canvas(
     width: float, height: float, rows: int, columns: int, *, share: bool = False
 ) -> tuple["Figure", NDArray[Any]]:
-    """Return a figure of ``width`` x ``height`` inches and its axes ``(rows, columns)``.
-
-    They have one scale if ``share`` is true.
-    """
+    """Return a figure of ``width`` x ``height`` inches and its axes, with one scale if wanted."""
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     layout = ConstrainedLayoutEngine(w_pad=0.08, h_pad=0.08)
     figure = Figure(figsize=(width, height), layout=layout)
-    axes = figure.subplots(rows, columns, squeeze=False, sharex=share, sharey=share)
-    return figure, axes
+    return figure, figure.subplots(rows, columns, squeeze=False, sharex=share, sharey=share)
 
 
 def draw_band(
-    axis: "Axes",
-    x: Sequence[float],
-    curve: Mapping[str, Sequence[float]],
-    *,
-    color: str,
-    label: str,
-    linestyle: str,
+    axis: "Axes", x: Sequence[float], curve: Mapping[str, Sequence[float]], name: str, label: str
 ) -> None:
-    """Draw the mean of a curve, and a band of one standard deviation to each side."""
-    mean, sd = curve["mean"], curve["sd"]
-    axis.plot(x, mean, color=color, label=label, linestyle=linestyle)
-    if any(sd):
-        low = [m - s for m, s in zip(mean, sd, strict=True)]
-        high = [m + s for m, s in zip(mean, sd, strict=True)]
-        axis.fill_between(x, low, high, color=color, alpha=0.13, linewidth=0)
+    """Draw the mean of a method's curve, and a band of one standard deviation to each side."""
+    color, dash = COLORS[name], "--" if name == "foma" else "-"
+    mean, sd = np.array(curve["mean"]), np.array(curve["sd"])
+    axis.plot(x, mean, color=color, label=label, linestyle=dash)
+    if sd.any():
+        axis.fill_between(x, mean - sd, mean + sd, color=color, alpha=0.13, linewidth=0)
 
 
 def save(figure: "Figure", stem: str | Path, note: str) -> list[Path]:
     """Write ``note`` under the figure and the figure as ``stem.svg`` and ``stem.png``."""
+    from PIL import Image
+
     width = int(figure.get_size_inches()[0] * 15.5)  # characters that a line has room for
     text = fill(note, width)
     figure.supxlabel(text, x=0.01, ha="left", fontsize=8.5, color=MUTED, linespacing=1.4)
@@ -99,16 +91,9 @@ def save(figure: "Figure", stem: str | Path, note: str) -> list[Path]:
     drawn = BytesIO()
     figure.savefig(drawn, format="svg", metadata={"Date": None})
     write_bytes(paths[0], drawn.getvalue())
-    write_bytes(paths[1], _small(figure))
-    return paths
-
-
-def _small(figure: "Figure") -> bytes:
-    """Return a PNG with a palette: a third of the size, and no difference to be seen."""
-    from PIL import Image
-
     pixels, small = BytesIO(), BytesIO()
     figure.savefig(pixels, dpi=DPI)
-    with Image.open(pixels) as image:
+    with Image.open(pixels) as image:  # a palette: a third of the size, no difference to be seen
         image.convert("RGB").quantize(160).save(small, format="png", optimize=True)
-    return small.getvalue()
+    write_bytes(paths[1], small.getvalue())
+    return paths

@@ -2,20 +2,18 @@
 
 import math
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from regaug import _random
-from regaug._checks import check_integer
 from regaug.augment import CEMS, FOMA, Augmentation, GaussianNoise, Mixup
 from regaug.formatting import count
-from regaug.reproduction.figures.base import SEEDS, Figure, Numbers, compact, spread
-from regaug.reproduction.figures.drawing import COLORS, make_canvas, save, style
+from regaug.reproduction.figures.base import Figure, Numbers, Plan, compact, spread
+from regaug.reproduction.figures.drawing import COLORS
 from regaug.samplers import BatchSampler, NearestBatchSampler, RandomBatchSampler
-from regaug.training.results import versions
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,10 +35,9 @@ _COLORS = {
 }
 
 
-def compute(seeds: int = SEEDS, max_minutes: float | None = None) -> Numbers:
+def measure(plan: Plan) -> tuple[Numbers, str]:
     """Augment points of a sine with every method, which takes seconds."""
-    del max_minutes
-    draws = [dict(_augment_all(seed)) for seed in range(check_integer("seeds", seeds, 1))]
+    draws = [dict(_augment_all(seed)) for seed in range(plan.seeds)]
     methods: Numbers = {}
     for name, (_, new) in draws[0].items():
         pairs = [draw[name] for draw in draws]
@@ -52,32 +49,24 @@ def compute(seeds: int = SEEDS, max_minutes: float | None = None) -> Numbers:
             "distance_sd": distances["sd"][0],
             "step": steps["mean"][0],
         }
-    return {
-        "points": compact(_make_points(0)),
-        "methods": methods,
-        "seeds": seeds,
-        "note": NOTE.format(draws=count(seeds, "draw")),
-        "made_by": versions(),
-    }
+    numbers = {"points": compact(_make_points(0)), "methods": methods}
+    return numbers, NOTE.format(draws=count(plan.seeds, "draw"))
 
 
-def draw(data: Numbers, stem: str | Path) -> list[Path]:
+def paint(axes: NDArray[Any], data: Numbers) -> None:
     """Draw the points, and the new samples of every method over them."""
-    with style():
-        figure, axes = make_canvas(11, 4.7, 2, 3, share=True)
-        axis, *others = axes.flat
-        _draw_points(axis, data["points"], color="#3d5a98", size=12)
-        _set_title(axis, "data", f"{len(data['points'])} points", "#3d5a98")
-        for axis, (name, method) in zip(others, data["methods"].items(), strict=True):
-            _draw_points(axis, data["points"], color="0.82", size=26)
-            axis.scatter(*zip(*method["new"], strict=True), s=8, color=_COLORS[name], zorder=3)
-            words = f"off the curve by {method['distance']:.4f} ± {method['distance_sd']:.4f}"
-            _set_title(axis, name, words, _COLORS[name])
-        for axis in axes[-1]:
-            axis.set_xlabel("input x")
-        for axis in axes[:, 0]:
-            axis.set_ylabel("target y")
-        return save(figure, stem, data["note"])
+    axis, *others = axes.flat
+    _draw_points(axis, data["points"], color="#3d5a98", size=12)
+    _set_title(axis, "data", f"{len(data['points'])} points", "#3d5a98")
+    for axis, (name, method) in zip(others, data["methods"].items(), strict=True):
+        _draw_points(axis, data["points"], color="0.82", size=26)
+        axis.scatter(*zip(*method["new"], strict=True), s=8, color=_COLORS[name], zorder=3)
+        words = f"off the curve by {method['distance']:.4f} ± {method['distance_sd']:.4f}"
+        _set_title(axis, name, words, _COLORS[name])
+    for axis in axes[-1]:
+        axis.set_xlabel("input x")
+    for axis in axes[:, 0]:
+        axis.set_ylabel("target y")
 
 
 def caption(data: Numbers) -> str:
@@ -137,4 +126,4 @@ def _set_title(axis: "Axes", name: str, words: str, color: str) -> None:
     axis.text(0.5, 1.03, words, ha="center", transform=axis.transAxes)
 
 
-FIGURE = Figure("new samples of a curve", compute, draw, caption)
+FIGURE = Figure("new samples of a curve", measure, paint, caption, (11, 4.7, 2, 3), share=True)

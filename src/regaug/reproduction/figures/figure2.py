@@ -1,28 +1,30 @@
 """Figure 2: train error, test error and the gap between them over the epochs, on NO2."""
 
 from collections.abc import Iterable
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from regaug.formatting import count, sentences
-from regaug.reproduction.figures.base import SEEDS, Figure, Numbers, Plan, spread
-from regaug.reproduction.figures.drawing import COLORS, draw_band, make_canvas, save, style
+from regaug.formatting import count
+from regaug.reproduction.figures.base import Figure, Numbers, Plan, spread
+from regaug.reproduction.figures.drawing import draw_band
 from regaug.reproduction.figures.trainings import SAME, train_no2
-from regaug.training.results import RunResult, versions
+from regaug.training.results import RunResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MINUTES = 0.1  # of one seed, at full size
 PANELS = {
     "train": "error on training rows",
     "test": "error on test rows",
     "gap": "gap: test minus train error",
 }
-LABELS = {"erm": "plain, rate 0.01, batch 32", SAME: "plain, rate 0.001, batch 64"}
-LABELS["foma"] = "FOMA, rate 0.001, batch 64"
+LABELS = {
+    "erm": "plain, rate 0.01, batch 32",
+    SAME: "plain, rate 0.001, batch 64",
+    "foma": "FOMA, rate 0.001, batch 64",
+}
 NOTE = (
     "NO2 as the paper prepares it, {splits} and initial weights, mean and standard "
     "deviation; the first epochs are cut off. FOMA at the settings of table 8 (intrinsic dimension "
@@ -32,35 +34,26 @@ NOTE = (
 )
 
 
-def compute(seeds: int = SEEDS, max_minutes: float | None = None) -> Numbers:
+def measure(plan: Plan) -> tuple[Numbers, str]:
     """Train plain and with FOMA on NO2 and keep the errors of every epoch."""
-    plan = Plan.make(seeds, max_minutes, MINUTES)
     _, runs = train_no2(plan)
-    return {
+    numbers = {
         "curves": {name: _curves(results) for name, results in runs.items()},
         "facts": {name: _facts(results) for name, results in runs.items()},
         "settings": {name: results[0].settings.to_dict() for name, results in runs.items()},
-        "seeds": plan.seeds,
-        "note": sentences(NOTE.format(splits=count(plan.seeds, "split")), plan.words),
-        "made_by": versions(),
     }
+    return numbers, NOTE.format(splits=count(plan.seeds, "split"))
 
 
-def draw(data: Numbers, stem: str | Path) -> list[Path]:
+def paint(axes: NDArray[Any], data: Numbers) -> None:
     """Draw train error, test error and gap side by side."""
-    with style():
-        figure, axes = make_canvas(11, 4.3, 1, 3)
-        for axis, (part, title) in zip(axes.flat, PANELS.items(), strict=True):
-            for name, curves in data["curves"].items():
-                epochs = range(1, len(curves[part]["mean"]) + 1)
-                dash = "--" if name == "foma" else "-"
-                own = {"color": COLORS[name], "label": LABELS[name], "linestyle": dash}
-                draw_band(axis, epochs, curves[part], **own)
-            axis.set(title=title, xlabel="epoch", ylabel="RMSE of log(NO2)")
-        _show_the_end(axes[0, :2], data, ("train", "test"))
-        _show_the_end(axes[0, 2:], data, ("gap",))
-        figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
-        return save(figure, stem, data["note"])
+    for axis, (part, title) in zip(axes.flat, PANELS.items(), strict=True):
+        for name, curves in data["curves"].items():
+            epochs = range(1, len(curves[part]["mean"]) + 1)
+            draw_band(axis, epochs, curves[part], name, LABELS[name])
+        axis.set(title=title, xlabel="epoch", ylabel="RMSE of log(NO2)")
+    _show_the_end(axes[0, :2], data, ("train", "test"))
+    _show_the_end(axes[0, 2:], data, ("gap",))
 
 
 def caption(data: Numbers) -> str:
@@ -68,10 +61,8 @@ def caption(data: Numbers) -> str:
     facts = data["facts"]
 
     def compare(fact: str, digits: int = 3) -> str:
-        values = (facts[name][fact] for name in ("foma", "erm", SAME))
-        return "FOMA {}, plain {}, plain at FOMA's settings {}".format(
-            *(f"{value:.{digits}f}" for value in values)
-        )
+        foma, erm, same = (f"{facts[name][fact]:.{digits}f}" for name in ("foma", "erm", SAME))
+        return f"FOMA {foma}, plain {erm}, plain at FOMA's settings {same}"
 
     return (
         f"NO2 over the epochs. Test error of the epoch with the best validation error: "
@@ -115,4 +106,6 @@ def _show_the_end(axes: Iterable["Axes"], data: Numbers, parts: tuple[str, ...])
         axis.set_ylim(min(late) - room, max(late) + room)
 
 
-FIGURE = Figure("errors over the epochs on NO2", compute, draw, caption)
+FIGURE = Figure(
+    "errors over the epochs on NO2", measure, paint, caption, (11, 4.3, 1, 3), minutes=0.1, legend=3
+)

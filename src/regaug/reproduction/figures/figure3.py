@@ -1,40 +1,30 @@
 """Figure 3: nets on NO2 with scaled singular values, and the density of such data."""
 
 from collections.abc import Iterable
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from regaug.data.base import Part, Split
-from regaug.formatting import count, sentences
-from regaug.reproduction.figures.base import SEEDS, Figure, Numbers, Plan, compact
-from regaug.reproduction.figures.drawing import make_canvas, save, style
-from regaug.reproduction.figures.sweep import (
-    INPUTS,
-    JOINT,
-    KEPT,
-    LAMBDAS,
-    Scaled,
-    draw_part,
-    make_nets,
-    summary,
-    sweep,
-)
+from regaug.formatting import count
+from regaug.reproduction.figures import sweep
+from regaug.reproduction.figures.base import Figure, Numbers, Plan, compact
+from regaug.reproduction.figures.sweep import INPUTS, JOINT, KEPT, Scaled, summary
 from regaug.reproduction.figures.trainings import SAME, foma_settings, train_no2
-from regaug.training.results import versions
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MINUTES = 0.2  # of one seed, at full size
 TITLES = {"train": "training rows (200)", "test": "test rows (100)", "all": "all rows (500)"}
 WAYS = {"erm": "plain", SAME: "plain at FOMA's settings", "foma": "FOMA"}
-SHOWN = (0.0, 0.5, 1.0)
-# The paper's caption: blue, orange and green.
-DENSITY_COLORS = {0.0: "#3d5a98", 0.5: "#e08e1b", 1.0: "#2f7d4f"}
+# By factor, in the colors of the paper's caption: blue, orange and green.
+DENSITIES = {
+    "0": ("λ = 0, projected", "#3d5a98"),
+    "0.5": ("λ = 0.5", "#e08e1b"),
+    "1": ("λ = 1, the data", "#2f7d4f"),
+}
 NOTE = (
     "NO2, {splits} and initial weights, mean and standard deviation; settings as in figure "
     "2, the epoch with the best validation error. Inputs and targets are scaled together in random "
@@ -44,36 +34,29 @@ NOTE = (
 )
 
 
-def compute(seeds: int = SEEDS, max_minutes: float | None = None) -> Numbers:
+def measure(plan: Plan) -> tuple[Numbers, str]:
     """Train on NO2, sweep lambda on three sets of rows, and estimate the densities."""
-    plan = Plan.make(seeds, max_minutes, MINUTES)
     splits, runs = train_no2(plan)
     parts = [_parts(split) for split in splits]
     size = foma_settings("no2").batch_size
     whole = Scaled(parts[0]["all"], size)
-    cuts = f"{min(whole.cuts)} to {max(whole.cuts)}"
-    return {
-        "lambdas": compact(LAMBDAS),
-        "errors": sweep(make_nets(runs), parts, size, (INPUTS, KEPT)),
+    numbers = {
+        "lambdas": compact(sweep.LAMBDAS),
+        "errors": sweep.sweep(sweep.make_nets(runs), parts, size, (INPUTS, KEPT)),
         "density": _densities(whole),
         "settings": {name: results[0].settings.to_dict() for name, results in runs.items()},
-        "seeds": plan.seeds,
-        "note": sentences(NOTE.format(splits=count(plan.seeds, "split"), cuts=cuts), plan.words),
-        "made_by": versions(),
     }
+    cuts = f"{min(whole.cuts)} to {max(whole.cuts)}"
+    return numbers, NOTE.format(splits=count(plan.seeds, "split"), cuts=cuts)
 
 
-def draw(data: Numbers, stem: str | Path) -> list[Path]:
+def paint(axes: NDArray[Any], data: Numbers) -> None:
     """Draw the errors on three sets of rows, and the three densities."""
-    with style():
-        figure, axes = make_canvas(10, 7.8, 2, 2)
-        for axis, (part, title) in zip(axes.flat, TITLES.items(), strict=False):
-            draw_part(axis, data["lambdas"], data["errors"][part], title)
-            axis.set_ylabel("mean squared error")
-        _set_limits(axes.flat[:3], data["errors"])
-        _draw_densities(axes[1, 1], data["density"])
-        figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
-        return save(figure, stem, data["note"])
+    for axis, (part, title) in zip(axes.flat, TITLES.items(), strict=False):
+        sweep.draw_part(axis, data["lambdas"], data["errors"][part], title)
+        axis.set_ylabel("mean squared error")
+    _set_limits(axes.flat[:3], data["errors"])
+    _draw_densities(axes[1, 1], data["density"])
 
 
 def caption(data: Numbers) -> str:
@@ -107,7 +90,7 @@ def _fall(curve: Numbers) -> str:
 
 def _count_lower(one: Numbers, other: Numbers) -> int:
     """Count the factors at which the mean error of one net is below that of another."""
-    return sum(a < b for a, b in zip(one[JOINT]["mean"], other[JOINT]["mean"], strict=True))
+    return int(np.less(one[JOINT]["mean"], other[JOINT]["mean"]).sum())
 
 
 def _parts(split: Split) -> dict[str, Part]:
@@ -126,35 +109,31 @@ def _densities(scaled: Scaled) -> Numbers:
 
     grid = np.linspace(-0.3, 1.3, 201)
     found: Numbers = {"grid": compact(grid), "values": {}, "modes": {}}
-    for lam in SHOWN:
-        density = gaussian_kde(scaled.at(lam)[0].flatten().double().numpy())(grid)
-        found["values"][f"{lam:g}"] = compact(density)
-        found["modes"][f"{lam:g}"] = compact(grid[_modes(density)])
+    for lam in DENSITIES:
+        density = gaussian_kde(scaled.at(float(lam))[0].flatten().double().numpy())(grid)
+        middle = density[1:-1]
+        is_mode = (middle > density[:-2]) & (middle > density[2:])
+        found["values"][lam] = compact(density)
+        found["modes"][lam] = compact(grid[1:-1][is_mode])
     return found
-
-
-def _modes(density: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return where a density is higher than to both sides."""
-    middle = density[1:-1]
-    return np.flatnonzero((middle > density[:-2]) & (middle > density[2:])) + 1
 
 
 def _set_limits(axes: Iterable["Axes"], errors: Numbers) -> None:
     """Give the panels of errors one scale, so that they can be compared."""
     curves = [c for nets in errors.values() for ways in nets.values() for c in ways.values()]
-    pairs = [pair for c in curves for pair in zip(c["mean"], c["sd"], strict=True)]
-    top = 1.03 * max(mean + sd for mean, sd in pairs)
+    top = 1.03 * max(np.add(c["mean"], c["sd"]).max() for c in curves)
     for axis in axes:
         axis.set_ylim(0, top)
 
 
 def _draw_densities(axis: "Axes", density: Numbers) -> None:
-    for lam, color in DENSITY_COLORS.items():
-        words = {0.0: "λ = 0, projected", 0.5: "λ = 0.5", 1.0: "λ = 1, the data"}[lam]
-        axis.plot(density["grid"], density["values"][f"{lam:g}"], color=color, label=words)
+    for lam, (words, color) in DENSITIES.items():
+        axis.plot(density["grid"], density["values"][lam], color=color, label=words)
     axis.set(title="density of the inputs", xlabel="value of an input, scaled to [0, 1]")
     axis.set(ylabel="density", ylim=(0, None))
     axis.legend(loc="upper right")
 
 
-FIGURE = Figure("error over lambda on NO2", compute, draw, caption)
+FIGURE = Figure(
+    "error over lambda on NO2", measure, paint, caption, (10, 7.8, 2, 2), minutes=0.2, legend=2
+)

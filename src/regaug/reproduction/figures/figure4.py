@@ -1,35 +1,18 @@
 """Figure 4: the sweep over lambda of figure 3 for Crimes and for a series."""
 
 from dataclasses import replace
-from pathlib import Path
+from typing import Any
 
 import numpy as np
-from torch import nn
+from numpy.typing import NDArray
 
-from regaug.data.base import Part, Split
-from regaug.formatting import count, sentences
-from regaug.reproduction.figures.base import SEEDS, Figure, Numbers, Plan, compact
-from regaug.reproduction.figures.drawing import make_canvas, save, style
-from regaug.reproduction.figures.sweep import (
-    INPUTS,
-    JOINT,
-    LAMBDAS,
-    draw_part,
-    make_nets,
-    summary,
-    sweep,
-)
-from regaug.reproduction.figures.trainings import (
-    CRIMES_EPOCHS,
-    SAME,
-    SERIES_EPOCHS,
-    foma_settings,
-    train_crimes,
-    train_exchange_rate,
-)
-from regaug.training.results import versions
+from regaug.data.base import Part
+from regaug.formatting import count
+from regaug.reproduction.figures import sweep, trainings
+from regaug.reproduction.figures.base import Figure, Numbers, Plan, compact
+from regaug.reproduction.figures.sweep import INPUTS, JOINT, summary
+from regaug.reproduction.figures.trainings import SAME, foma_settings
 
-MINUTES = 2.0  # of one seed, at full size
 WINDOWS = 128  # of the series, in each part
 NAMES = {"crimes": "Crimes", "exchange-rate": "Exchange-Rate"}
 PARTS = {"train": "training rows", "test": "test rows"}
@@ -42,44 +25,30 @@ NOTE = (
 )
 
 
-def compute(seeds: int = SEEDS, max_minutes: float | None = None) -> Numbers:
+def measure(plan: Plan) -> tuple[Numbers, str]:
     """Train plain and with FOMA on both data sets and sweep lambda."""
-    plan = Plan.make(seeds, max_minutes, MINUTES)
     windows = plan.part_of(WINDOWS, least=32)
-    epochs = {
-        "crimes": plan.part_of(CRIMES_EPOCHS),
-        "exchange-rate": plan.part_of(SERIES_EPOCHS),
-    }
-    note = NOTE.format(
-        crimes=epochs["crimes"],
-        series=epochs["exchange-rate"],
-        seeds=count(plan.seeds, "seed"),
-        windows=windows,
-    )
+    crimes = plan.part_of(trainings.CRIMES_EPOCHS)
+    series = plan.part_of(trainings.SERIES_EPOCHS)
+    seeds = count(plan.seeds, "seed")
+    epochs = {"crimes": crimes, "exchange-rate": series}
     errors = {"crimes": _sweep_crimes(plan), "exchange-rate": _sweep_series(plan, windows)}
-    return {
-        "lambdas": compact(LAMBDAS),
+    settings = {name: replace(foma_settings(name), epochs=own) for name, own in epochs.items()}
+    numbers = {
+        "lambdas": compact(sweep.LAMBDAS),
         "errors": errors,
-        "settings": {
-            name: replace(foma_settings(name), epochs=epochs[name]).to_dict() for name in errors
-        },
-        "seeds": plan.seeds,
-        "note": sentences(note, plan.words),
-        "made_by": versions(),
+        "settings": {name: own.to_dict() for name, own in settings.items()},
     }
+    return numbers, NOTE.format(crimes=crimes, series=series, seeds=seeds, windows=windows)
 
 
-def draw(data: Numbers, stem: str | Path) -> list[Path]:
+def paint(axes: NDArray[Any], data: Numbers) -> None:
     """Draw a row for each data set: training rows left, test rows right."""
-    with style():
-        figure, axes = make_canvas(10, 7.4, 2, 2)
-        for row, (name, parts) in zip(axes, data["errors"].items(), strict=True):
-            for axis, (part, words) in zip(row, PARTS.items(), strict=True):
-                draw_part(axis, data["lambdas"], parts[part], f"{NAMES[name]}, {words}")
-                axis.ticklabel_format(axis="y", scilimits=(-3, 3), useMathText=True)
-            row[0].set_ylabel("mean squared error")
-        figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
-        return save(figure, stem, data["note"])
+    for row, (name, parts) in zip(axes, data["errors"].items(), strict=True):
+        for axis, (part, words) in zip(row, PARTS.items(), strict=True):
+            sweep.draw_part(axis, data["lambdas"], parts[part], f"{NAMES[name]}, {words}")
+            axis.ticklabel_format(axis="y", scilimits=(-3, 3), useMathText=True)
+        row[0].set_ylabel("mean squared error")
 
 
 def caption(data: Numbers) -> str:
@@ -99,26 +68,21 @@ def caption(data: Numbers) -> str:
 
 
 def _sweep_crimes(plan: Plan) -> Numbers:
-    splits, runs = train_crimes(plan)
-    parts = [_parts(split) for split in splits]
-    return sweep(make_nets(runs), parts, foma_settings("crimes").batch_size)
+    splits, runs = trainings.train_crimes(plan)
+    parts = [{"train": split.train, "test": split.test} for split in splits]
+    return sweep.sweep(sweep.make_nets(runs), parts, foma_settings("crimes").batch_size)
 
 
 def _sweep_series(plan: Plan, windows: int) -> Numbers:
-    split, nets = train_exchange_rate(Plan(1, plan.share))
-    parts = {name: _some(part, windows) for name, part in _parts(split).items()}
-    ways: dict[str, list[nn.Module]] = {name: list(own) for name, own in nets.items()}
-    return sweep(ways, [parts], foma_settings("exchange-rate").batch_size)
-
-
-def _parts(split: Split) -> dict[str, Part]:
-    return {"train": split.train, "test": split.test}
+    split, nets = trainings.train_exchange_rate(Plan(1, plan.share))
+    parts = {"train": _some(split.train, windows), "test": _some(split.test, windows)}
+    return sweep.sweep(nets, [parts], foma_settings("exchange-rate").batch_size)
 
 
 def _some(part: Part, n: int) -> Part:
     """Return rows spread evenly over a part: all windows would take many times as long."""
-    rows = np.linspace(0, len(part) - 1, n).astype(np.int64)
-    return part.take(rows)
+    return part.take(np.linspace(0, len(part) - 1, n).astype(np.int64))
 
 
-FIGURE = Figure("error over lambda on Crimes and a series", compute, draw, caption)
+TITLE = "error over lambda on Crimes and a series"
+FIGURE = Figure(TITLE, measure, paint, caption, (10, 7.4, 2, 2), minutes=2.0, legend=3)

@@ -9,22 +9,21 @@ Theorem 1 of the paper (Stewart, 1979): with :math:`P` the projection onto the c
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
 
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from regaug import _random
-from regaug._checks import check_integer
 from regaug.augment.joint import joint_dimension, joint_rows
 from regaug.data import load
 from regaug.formatting import count
 from regaug.functional.spectral import scale_singular_values
-from regaug.reproduction.figures.base import SEEDS, Figure, Numbers, compact
-from regaug.reproduction.figures.drawing import COLORS, INK, make_canvas, save, style
+from regaug.reproduction.figures.base import Figure, Numbers, Plan, compact
+from regaug.reproduction.figures.drawing import COLORS, INK
 from regaug.reproduction.figures.trainings import foma_settings
 from regaug.samplers import NearestBatchSampler
-from regaug.training.results import versions
 
 SIGMA, DRAWS = 0.1, 100
 FACTORS = {"foma": 0.5, "grown": 1.5}
@@ -43,65 +42,43 @@ NOTE = (
 )
 
 
-def compute(seeds: int = SEEDS, max_minutes: float | None = None) -> Numbers:
+def measure(plan: Plan) -> tuple[Numbers, str]:
     """Perturb batches of NO2 in three ways, which takes seconds."""
-    del max_minutes
-    seeds = check_integer("seeds", seeds, 1)
-    changes = [_perturb(rows, k, number) for number, (rows, k) in enumerate(_batches(seeds))]
-    small = [torch.arange(len(c.before)) >= c.k for c in changes]
-    risen = [(c.draws > c.before)[:, is_small] for c, is_small in zip(changes, small, strict=True)]
-    inside = [(c.draws >= c.lows) & (c.draws <= c.highs) for c in changes]
-    return {
+    changes = [_perturb(rows, k, number) for number, (rows, k) in enumerate(_batches(plan.seeds))]
+    risen = [(c.draws > c.before)[:, c.k :].flatten() for c in changes]
+    inside = [((c.draws >= c.lows) & (c.draws <= c.highs)).flatten() for c in changes]
+    ratios = {name: torch.stack([c.ratio(name) for c in changes]).mean(0) for name in LOOK}
+    numbers = {
         "batch": changes[0].as_values(),
-        "ratios": compact_all(
-            {name: torch.stack([c.ratio(name) for c in changes]).mean(0) for name in LOOK}
-        ),
-        "smallest": compact_all(
-            {name: torch.stack([c.ratio(name)[-1] for c in changes]).mean(0, True) for name in LOOK}
-        ),
-        "largest": compact_all(
-            {name: torch.stack([c.ratio(name)[0] for c in changes]).mean(0, True) for name in LOOK}
-        ),
-        "share_risen": torch.cat([r.flatten() for r in risen]).double().mean().item(),
-        "share_inside": torch.cat([i.flatten() for i in inside]).double().mean().item(),
+        "ratios": compact_all(ratios),
+        "smallest": compact_all({name: ratio[-1:] for name, ratio in ratios.items()}),
+        "largest": compact_all({name: ratio[:1] for name, ratio in ratios.items()}),
+        "share_risen": torch.cat(risen).double().mean().item(),
+        "share_inside": torch.cat(inside).double().mean().item(),
         "batches": len(changes),
-        "seeds": seeds,
-        "note": NOTE.format(batches=len(changes), splits=count(seeds, "split")),
-        "made_by": versions(),
     }
+    return numbers, NOTE.format(batches=len(changes), splits=count(plan.seeds, "split"))
 
 
-def draw(data: Numbers, stem: str | Path) -> list[Path]:
+def paint(axes: NDArray[Any], data: Numbers) -> None:
     """Draw the singular values of a batch before and after, and the mean ratios of all batches."""
-    batch = data["batch"]
+    batch, (values, ratios) = data["batch"], axes[0]
     places = range(1, len(batch["before"]) + 1)
-    with style():
-        figure, (axes,) = make_canvas(10, 4.9, 1, 2)
-        values, ratios = axes
-        values.fill_between(
-            places, batch["low"], batch["high"], color=COLORS["noise"], alpha=0.13, linewidth=0
-        )
-        values.plot(places, batch["before"], color=INK, marker="o", label="the batch as it is")
-        for name, look in LOOK.items():
-            values.plot(places, batch[name], linewidth=1.2, markersize=5, **look)
-            ratios.plot(places, data["ratios"][name], linewidth=1.2, markersize=5, **look)
-        values.scatter(places, batch["expected"], marker="x", color=INK, zorder=4, s=28)
-        values.axvline(batch["k"] + 0.5, color=INK, linewidth=1, linestyle="--")
-        values.text(
-            batch["k"] + 0.4,
-            0.97,
-            f"k = {batch['k']}",
-            ha="right",
-            va="top",
-            transform=values.get_xaxis_transform(),
-        )
-        values.set(title="singular values of one batch", yscale="log", ylabel="singular value")
-        ratios.axhline(1.0, color=INK, linewidth=1)
-        ratios.set(title="after / before, mean over batches", ylabel="ratio of singular values")
-        for axis in axes:
-            axis.set(xlabel="place j in descending order", xticks=list(places))
-        figure.legend(*values.get_legend_handles_labels(), loc="outside upper center", ncols=4)
-        return save(figure, stem, data["note"])
+    band = {"color": COLORS["noise"], "alpha": 0.13, "linewidth": 0}
+    values.fill_between(places, batch["low"], batch["high"], **band)
+    values.plot(places, batch["before"], color=INK, marker="o", label="the batch as it is")
+    for name, look in LOOK.items():
+        values.plot(places, batch[name], linewidth=1.2, markersize=5, **look)
+        ratios.plot(places, data["ratios"][name], linewidth=1.2, markersize=5, **look)
+    values.scatter(places, batch["expected"], marker="x", color=INK, zorder=4, s=28)
+    values.axvline(batch["k"] + 0.5, color=INK, linewidth=1, linestyle="--")
+    place = {"ha": "right", "va": "top", "transform": values.get_xaxis_transform()}
+    values.text(batch["k"] + 0.4, 0.97, f"k = {batch['k']}", **place)
+    values.set(title="singular values of one batch", yscale="log", ylabel="singular value")
+    ratios.axhline(1.0, color=INK, linewidth=1)
+    ratios.set(title="after / before, mean over batches", ylabel="ratio of singular values")
+    for axis in axes[0]:
+        axis.set(xlabel="place j in descending order", xticks=list(places))
 
 
 def caption(data: Numbers) -> str:
@@ -183,4 +160,5 @@ def _bounds(rows: Tensor, errors: Tensor, before: Tensor) -> tuple[Tensor, Tenso
     return low, high
 
 
-FIGURE = Figure("what noise and FOMA do to singular values", compute, draw, caption)
+TITLE = "what noise and FOMA do to singular values"
+FIGURE = Figure(TITLE, measure, paint, caption, (10, 4.9, 1, 2), legend=4)

@@ -35,11 +35,6 @@ class Scaled:
     about equally large. The cut is the intrinsic dimension of the batch's joint rows. Scaling by
     lambda is a straight line from the projection (0) to the data (1), so two ends are all that is
     stored.
-
-    Args:
-        part: Inputs and targets.
-        batch_size: Rows in a batch, at most.
-        seed: Decides the batches.
     """
 
     def __init__(self, part: Part, batch_size: int, seed: int = 0) -> None:
@@ -68,15 +63,12 @@ class Scaled:
     def errors(self, net: nn.Module, what: str = JOINT) -> list[float]:
         """Return the mean squared error of a net for each of the 100 factors."""
         net.eval()
-        errors = []
         with torch.inference_mode():
-            for lam in LAMBDAS:
-                x, y = self.at(lam, what)
-                errors.append((net(x) - y).square().mean().item())
-        return errors
+            pairs = (self.at(lam, what) for lam in LAMBDAS)
+            return [(net(x) - y).square().mean().item() for x, y in pairs]
 
 
-def make_nets(runs: Mapping[str, Sequence[RunResult]]) -> dict[str, list[nn.Module]]:
+def make_nets(runs: Mapping[str, Sequence[RunResult]]) -> dict[str, list[MLP]]:
     """Return the nets for tables that some trainings made."""
     return {name: [_make_net(run) for run in own] for name, own in runs.items()}
 
@@ -94,16 +86,10 @@ def sweep(
     batch_size: int,
     controls: Sequence[str] = (INPUTS,),
 ) -> Numbers:
-    """Return the errors of nets on parts of the data, over lambda.
+    """Return the errors by part, net and way of scaling, over lambda: mean and deviation.
 
-    Args:
-        nets: The nets of each way of training, one for each seed.
-        parts: For each seed the parts by name.
-        batch_size: Rows whose singular values are scaled together.
-        controls: Other ways of scaling, for the plain net at FOMA's settings.
-
-    Returns:
-        By part, net and way of scaling: mean and standard deviation over the seeds.
+    ``nets`` and ``parts`` have one for each seed; ``batch_size`` rows are scaled together;
+    ``controls`` are other ways of scaling, for the plain net at FOMA's settings.
     """
     found: Numbers = {}
     for part in parts[0]:
@@ -126,22 +112,15 @@ def summary(curve: dict[str, list[float]]) -> dict[str, float]:
         {'best': 0.49, 'least': 1.0, 'at_0': 2.0, 'at_1': 4.0}
     """
     mean = curve["mean"]
-    best = min(range(len(mean)), key=mean.__getitem__)
-    return {
-        "best": round(best / (len(mean) - 1), 2),
-        "least": mean[best],
-        "at_0": mean[0],
-        "at_1": mean[-1],
-    }
+    least = min(mean)
+    best = round(mean.index(least) / (len(mean) - 1), 2)
+    return {"best": best, "least": least, "at_0": mean[0], "at_1": mean[-1]}
 
 
 def draw_part(axis: "Axes", lambdas: Sequence[float], nets: Numbers, title: str) -> None:
     """Draw the errors of all nets on one part."""
     for name, curves in nets.items():
-        dash = "--" if name == "foma" else "-"
-        draw_band(
-            axis, lambdas, curves[JOINT], color=COLORS[name], label=LABELS[name], linestyle=dash
-        )
+        draw_band(axis, lambdas, curves[JOINT], name, LABELS[name])
     # Without a band: it would cover that of the same net.
     label = f"{LABELS[SAME]}; inputs scaled without the targets"
     control = nets[SAME][INPUTS]["mean"]

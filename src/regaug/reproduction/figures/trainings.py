@@ -19,6 +19,7 @@ CRIMES_EPOCHS, SERIES_EPOCHS = 80, 2
 NO2_ERM = Settings(epochs=100, batch_size=32, learning_rate=1e-2, optimizer="adam")
 # By name: the method, and its settings but for the seed.
 Ways = dict[str, tuple[str, Settings]]
+Trained = tuple[list[Split], dict[str, list[RunResult]]]
 
 
 def foma_settings(data: str) -> Settings:
@@ -29,16 +30,14 @@ def foma_settings(data: str) -> Settings:
     return replace(settings, method_settings={**settings.method_settings, "place": INPUT})
 
 
-def train_no2(plan: Plan) -> tuple[list[Split], dict[str, list[RunResult]]]:
-    """Train the net for tables on NO2: plain in two ways, and with FOMA.
-
-    The authors' rows of each part are not known; every seed has a split of its own.
-    """
+def train_no2(plan: Plan) -> Trained:
+    """Train the net for tables on NO2: plain in two ways, and with FOMA."""
+    # The authors' rows of each part are not known; every seed has a split of its own.
     ways: Ways = {"erm": ("erm", NO2_ERM)} | _two_ways("no2", NO2_ERM.epochs)
     return _train_table("no2", ways, plan)
 
 
-def train_crimes(plan: Plan) -> tuple[list[Split], dict[str, list[RunResult]]]:
+def train_crimes(plan: Plan) -> Trained:
     """Train the net for tables on Crimes, plain and with FOMA; the split is the same for all."""
     return _train_table("crimes", _two_ways("crimes", CRIMES_EPOCHS), plan)
 
@@ -60,9 +59,7 @@ def _two_ways(data: str, epochs: int) -> Ways:
     return {SAME: ("erm", replace(settings, method_settings={})), "foma": ("foma", settings)}
 
 
-def _train_table(
-    data: str, ways: Ways, plan: Plan
-) -> tuple[list[Split], dict[str, list[RunResult]]]:
+def _train_table(data: str, ways: Ways, plan: Plan) -> Trained:
     seeds = range(plan.seeds)
     whole = load(data)
     splits = [whole.split(seed, protocol="paper") for seed in seeds]
