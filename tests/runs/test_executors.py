@@ -126,7 +126,7 @@ def test_a_process_that_is_killed_is_an_error_that_says_what_to_do(monkeypatch):
 
 def test_what_cannot_be_sent_to_a_process_is_told_with_the_way_out():
     problem = Problem(make_worker(1).problems["sine"].splits, lambda split: None, name="sine")
-    work = run_in_processes(Worker([problem]), ["a"], jobs=1, is_done=never, is_over=never)
+    work = run_in_processes(Worker([problem]), ["a"], jobs=1)
     with pytest.raises(ArgumentError, match=r"sent to another process, got: .* Define `model` in"):
         list(work)
 
@@ -140,7 +140,7 @@ def test_a_process_that_was_not_started_for_this_says_so(monkeypatch):
 def test_a_started_process_ignores_ctrl_c_from_its_beginning():
     code = "import signal; print(signal.getsignal(signal.SIGINT) == signal.SIG_IGN)"
     before = signal.getsignal(signal.SIGINT)
-    with executors._ignoring_interrupts():
+    with executors.handling(signal.SIGINT, signal.SIG_IGN):
         inside = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True)
     outside = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True)
     assert (inside.stdout.strip(), outside.stdout.strip()) == ("True", "False")
@@ -151,7 +151,7 @@ def test_work_may_be_started_by_any_thread():
     seen = []
 
     def work():
-        with executors._ignoring_interrupts():
+        with executors.handling(signal.SIGINT, signal.SIG_IGN):
             seen.append("inside")
 
     thread = threading.Thread(target=work)

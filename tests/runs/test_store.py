@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from io import FileIO
 
 import pytest
+import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -145,9 +146,11 @@ def test_every_line_is_plain_json(tmp_path):
     assert values["record"]["sizes"] == [6, 2, 2]
 
 
-def test_what_a_file_cannot_hold_is_refused_with_its_place(tmp_path):
-    record = make_record(0, value={1})
-    with pytest.raises(ArgumentTypeError, match=r"`record` must .* set at scores\.test\.rmse\."):
+@pytest.mark.parametrize("value", [{1}, torch.ones(1)])
+def test_what_a_file_cannot_hold_is_refused_with_its_place(tmp_path, value):
+    record = make_record(0, value=value)
+    message = rf"`record` must .* {type(value).__name__} at scores\.test\.rmse\."
+    with pytest.raises(ArgumentTypeError, match=message):
         Store(tmp_path, {}).add(record)
     assert run_files(tmp_path) == []
 

@@ -54,9 +54,6 @@ def fit_ensemble(
         seed: Decides which rows are put aside, and everything about the members.
         log: Fit the logarithm of the targets, which must be positive.
         progress: Show a progress bar.
-
-    Returns:
-        The model: ``model.predict(new, interval=0.9)``, ``model.save(folder)``.
     """
     methods.get(method)  # an unknown name is an error before anything is trained
     members = check_integer("members", members, 1, MOST_MEMBERS)

@@ -41,11 +41,8 @@ def calibration_rows(data: Data, *, share: float = CALIBRATION_SHARE, seed: int 
     random otherwise. Whoever chooses a method or settings must do so without them:
     ``leave_out(data, calibration_rows(data))``.
 
-    Args:
-        data: A table.
-        share: Share of the rows, in (0, 0.5]. Small tables give more (9 rows at least, but no more
-            than a third), rows drawn at random from large ones are 2,000 at most.
-        seed: Which of the possible rows; without effect where there are times.
+    ``share`` is in (0, 0.5]. Small tables give more (9 rows at least, but no more than a third),
+    rows drawn at random from large ones are 2,000 at most. The seed decides which, but for times.
     """
     data = check_table(data)
     n, (rule, codes) = len(data), _units(data)

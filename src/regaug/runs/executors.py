@@ -11,7 +11,8 @@ from functools import partial
 from itertools import islice
 from multiprocessing import get_context, parent_process
 from pickle import PicklingError
-from typing import TypeVar
+from types import FrameType
+from typing import TypeAlias, TypeVar
 
 import torch
 
@@ -20,6 +21,7 @@ from regaug.runs.record import RunRecord
 from regaug.runs.worker import Task, Worker
 
 T = TypeVar("T")  # a task that has been started
+Handler: TypeAlias = "Callable[[int, FrameType | None], None] | int | None"
 _worker: Worker | None = None  # of this process
 
 
@@ -57,7 +59,9 @@ def run_in_processes(
     with ProcessPoolExecutor(jobs, get_context("spawn"), _start, (worker,)) as pool:
 
         def start(task: Task) -> Future[list[RunRecord]]:
-            with _ignoring_interrupts():
+            # A process that is started now ignores Ctrl-C from its beginning. It reaches all
+            # processes of a terminal; the one that was started by hand decides what to do.
+            with handling(signal.SIGINT, signal.SIG_IGN):
                 try:
                     return pool.submit(_do, task)
                 except (AttributeError, PicklingError, TypeError) as error:
@@ -105,19 +109,16 @@ def keep_busy(
 
 
 @contextmanager
-def _ignoring_interrupts() -> Iterator[None]:
-    """Ignore Ctrl-C for a moment: a process that is started then ignores it from its beginning.
-
-    Ctrl-C reaches all processes of a terminal; the one that was started by hand decides what to do.
-    """
+def handling(number: signal.Signals, handler: Handler) -> Iterator[None]:
+    """Handle a signal in this way for a while; only the main thread may decide that."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    before = signal.signal(number, handler)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(number, before)
 
 
 def _start(worker: Worker) -> None:

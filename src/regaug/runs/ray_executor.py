@@ -4,7 +4,6 @@ import logging
 import os
 import signal
 import socket
-import threading
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ from typing import Any
 import torch
 
 from regaug.exceptions import MissingExtraError, RegaugError
-from regaug.runs.executors import keep_busy
+from regaug.runs.executors import handling, keep_busy
 from regaug.runs.record import RunRecord
 from regaug.runs.worker import Task, Worker
 
@@ -38,7 +37,8 @@ def running_ray(*, jobs: int, address: str | None = None) -> Iterator[None]:
     if address is not None:
         _check_listening(address)
     here = {"num_cpus": jobs, "include_dashboard": False} if address is None else {}
-    with _same_sigterm():
+    # Starting Ray changes what SIGTERM does.
+    with handling(signal.SIGTERM, signal.getsignal(signal.SIGTERM)):
         try:
             try:
                 ray.init(address or "local", log_to_driver=False, logging_level=_SILENT, **here)
@@ -115,17 +115,6 @@ def _unusable(address: str | None, error: Exception) -> RegaugError:
     where = "on this machine" if address is None else f"at {address}"
     hint = "" if address is None else " Check `ray_address`, and that the cluster runs."
     return RegaugError(f"Could not use Ray {where}: {str(error).rstrip('.')}.{hint}")
-
-
-@contextmanager
-def _same_sigterm() -> Iterator[None]:
-    """Leave SIGTERM as it was; starting Ray changes it."""
-    before = signal.getsignal(signal.SIGTERM)
-    try:
-        yield
-    finally:
-        if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGTERM, before)
 
 
 def _ray() -> Any:

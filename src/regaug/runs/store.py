@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from regaug._files import JSON, append, canonical, create_whole, dump, explain, is_sealed, seal
 from regaug._version import __version__
-from regaug.exceptions import RegaugError, StoreError
+from regaug.exceptions import ArgumentTypeError, RegaugError, StoreError
 from regaug.runs.record import RunRecord
 from regaug.runs.run import run_key
 from regaug.training.state import pack, unpack
@@ -62,7 +62,10 @@ class Store:
 
     def add(self, record: RunRecord) -> None:
         """Write down a finished run; when this returns it is on the disk."""
-        values, _ = pack("record", record.to_dict())
+        values, tensors = pack("record", record.to_dict())
+        if tensors:
+            place = min(tensors)
+            raise ArgumentTypeError(f"`record` must hold no tensors, got a Tensor at {place}.")
         line = seal({"format": FORMAT, "key": record.run.key, "record": values})
         # After a failure the next line goes to another file: behind a cut one it would be lost.
         own, self._own = self._own_file(), None
@@ -108,7 +111,8 @@ class Store:
 
     def _own_file(self) -> Path:
         """Return this process's file; a forked or unpickled store has a file of its own."""
-        prefix = f"runs-{_process()}-"
+        host = re.sub("[^A-Za-z0-9.]", "-", socket.gethostname())[:40]
+        prefix = f"runs-{host}-{os.getpid()}-"
         if self._own is None or not self._own.name.startswith(prefix):
             self._own = self.folder / f"{prefix}{secrets.token_hex(8)}.jsonl"
         return self._own
@@ -230,8 +234,3 @@ def _differences(was: Any, now: Any, place: str = "") -> list[str]:
 
 def _failed(action: str, folder: Path, error: OSError) -> StoreError:
     return StoreError(f"Could not {action} the store {folder}: {explain(error)}")
-
-
-def _process() -> str:
-    """Return a name for this process, among those of all machines, for a file name."""
-    return f"{re.sub('[^A-Za-z0-9.]', '-', socket.gethostname())[:40]}-{os.getpid()}"

@@ -13,7 +13,7 @@ from typing import Literal
 from regaug._checks import check_choice, check_integer, check_range
 from regaug.exceptions import ArgumentError
 from regaug.problems import Problem
-from regaug.runs.executors import pending, run_here, run_in_processes
+from regaug.runs.executors import handling, pending, run_here, run_in_processes
 from regaug.runs.record import RunRecord
 from regaug.runs.run import Run
 from regaug.runs.store import Store
@@ -153,18 +153,11 @@ def _workers(workforce: Workforce) -> Iterator[Callable[..., Iterator[list[RunRe
 def _stoppable() -> Iterator[threading.Event]:
     """Let the first Ctrl-C ask for an end after what is running; the second one interrupts."""
     stopped = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield stopped
-        return
-    before = signal.getsignal(signal.SIGINT)
 
     def stop(number: int, frame: FrameType | None) -> None:
         if stopped.is_set():
             raise KeyboardInterrupt
         stopped.set()
 
-    signal.signal(signal.SIGINT, stop)
-    try:
+    with handling(signal.SIGINT, stop):
         yield stopped
-    finally:
-        signal.signal(signal.SIGINT, before)

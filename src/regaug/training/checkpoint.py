@@ -41,10 +41,9 @@ class Checkpoints:
         try:
             write_state(self.path(epoch), state)
         except FileError as error:
-            left = [
-                f" The checkpoint of epoch {last} is untouched." for last in self._epochs()[-1:]
-            ]
-            raise CheckpointError(f"{error}{''.join(left)}") from error
+            last = self._epochs()[-1:]
+            left = f" The checkpoint of epoch {last[0]} is untouched." if last else ""
+            raise CheckpointError(f"{error}{left}") from error
         before = [other for other in self._epochs() if other < epoch]
         with suppress(OSError):  # the state is safe, and the next call tries again
             self._remove_all_but({epoch, *before[-1:]})

@@ -117,7 +117,8 @@ class _Training:
         self.augmentation = ready.fit(split.train.x, split.train.y).augmentation
         size = min(settings.batch_size, len(split.train))
         self.sampler = ready.sampler(split.train.y, size, drop_last=True)
-        self.loader = _make_loader(split.train, self.sampler, machine.workers)
+        workers = machine.workers
+        self.loader = _make_loader(split.train, self.sampler, workers) if workers else None
         loss = AugmentedLoss(model, self.augmentation, ready.at(model), inputs_too=ready.inputs_too)
         # Scaled gradients cannot be clipped by an optimizer that unscales them itself.
         fused = fabric.device.type in ("cpu", "cuda") and machine.precision != "16"
@@ -263,9 +264,7 @@ class _Training:
         self.best_epoch, self.best_weights = state.best_epoch, dict(state.best_weights)
 
 
-def _make_loader(part: Part, sampler: BatchSampler, workers: int) -> Iterable[Any] | None:
-    if not workers:
-        return None
+def _make_loader(part: Part, sampler: BatchSampler, workers: int) -> Iterable[Any]:
     # Without a batch size the loader asks the part for a whole batch of indices at once.
     return DataLoader(
         part,

@@ -65,16 +65,13 @@ class RunResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the tensors as plain values, for a JSON file."""
-        return {
-            "method": self.method,
+        plain = vars(self) | {
             "settings": self.settings.to_dict(),
             "history": [asdict(epoch) for epoch in self.history],
-            "best_epoch": self.best_epoch,
-            "ending": self.ending,
             "scores": {name: scores.to_dict() for name, scores in self.scores.items()},
-            "seconds": self.seconds,
             "made_by": dict(self.made_by),
         }
+        return {name: plain[name] for name in plain if name not in ("predictions", "weights")}
 
 
 def versions() -> dict[str, str]:

@@ -13,14 +13,10 @@ def tiny_as_zero() -> Iterator[None]:
     The gradient of a recurrence dies away over its steps into such numbers, and processors compute
     with them many times slower. It holds for the calling thread; afterwards it is as it was.
     """
-    before = _is_on()
+    smallest = torch.tensor(torch.finfo(torch.float64).tiny, dtype=torch.float64)
+    before = (smallest / 2).item() == 0.0
     torch.set_flush_denormal(True)
     try:
         yield
     finally:
         torch.set_flush_denormal(before)
-
-
-def _is_on() -> bool:
-    smallest = torch.tensor(torch.finfo(torch.float64).tiny, dtype=torch.float64)
-    return (smallest / 2).item() == 0.0

@@ -57,10 +57,12 @@ class StepAugmentation:
         self.targets = new_y
         return new_x
 
-    def loss_weights(self) -> list[float] | None:
-        """Return what each run's loss is multiplied by; None if by nothing."""
+    def loss_weights(self) -> Tensor | None:
+        """Return what each run's loss is multiplied by, ``(runs,)``; None if by nothing."""
         weights = [part.weight for part in self._parts]
-        return None if all(weight == 1.0 for weight in weights) else weights
+        if all(weight == 1.0 for weight in weights):
+            return None
+        return torch.tensor(weights, dtype=self.targets.dtype)
 
     def _originals(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         # `originals` selects along the first axis, and here the rows are the second.

@@ -1,7 +1,6 @@
 """The call that trains many runs: which of them share a stack."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
 
 import torch
 from torch import Tensor
@@ -90,8 +89,9 @@ def fit_many(
 
 def make_stacks(runs: Sequence[Training], *, most: int = MOST_RUNS) -> Iterator[list[Training]]:
     """Put runs of the same form together, in the order they came, at most ``most``."""
-    forms = list(dict.fromkeys(run.form for run in runs))
-    for _, alike in groupby(sorted(runs, key=lambda run: forms.index(run.form)), lambda r: r.form):
-        members = list(alike)
+    alike: dict[tuple[object, ...], list[Training]] = {}
+    for run in runs:
+        alike.setdefault(run.form, []).append(run)
+    for members in alike.values():
         for start in range(0, len(members), most):
             yield members[start : start + most]

@@ -136,12 +136,11 @@ class Stack:
         augmentation = StepAugmentation(self.runs[: len(rows)], progress, x, y)
         x = augmentation(INPUT, x)
         if self.runs[0].places == (INPUT,):
-            y, factors = augmentation.targets, _as_factors(augmentation, x.dtype)
+            y, factors = augmentation.targets, augmentation.loss_weights()
             return loss_and_gradient(self.layout, step.weights, x, y, factors, step.gradients)
         prediction = forward(self.layout, step.leaves, x, augmentation)
         loss = (prediction - augmentation.targets).square().mean(dim=(1, 2))
-        factors = _as_factors(augmentation, loss.dtype)
-        if factors is not None:
+        if (factors := augmentation.loss_weights()) is not None:
             loss = loss * factors
         if augmentation.is_lost is not None:
             loss = loss.masked_fill(augmentation.is_lost, math.nan)
@@ -239,8 +238,3 @@ class Stack:
 
         parts = {"validation": run.split.validation, "test": run.split.test, **run.split.more}
         return score_parts(run.split, predict, [name for name, part in parts.items() if len(part)])
-
-
-def _as_factors(augmentation: StepAugmentation, dtype: torch.dtype) -> Tensor | None:
-    weights = augmentation.loss_weights()
-    return None if weights is None else torch.tensor(weights, dtype=dtype)
