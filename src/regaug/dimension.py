@@ -12,12 +12,14 @@ from torch import Tensor
 from regaug import _random
 from regaug._checks import check_finite, check_integer, check_range
 from regaug.exceptions import ArgumentError, TooFewPointsError
-from regaug.functional.spectral import rank_at_share
+from regaug.functional.decomposition import rank_at_share
 
 # A tree beats comparing all pairs up to about this many columns, and from this many points on.
 TREE_COLUMNS, TREE_POINTS = 15, 1_000
 # Neighbors that are measured again exactly after a search by matrix products.
 _CANDIDATES = 8
+Values = NDArray[np.float64]
+Points = NDArray[Any] | Tensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,11 +42,7 @@ class TwoNN:
 
 
 def two_nn(
-    points: NDArray[Any] | Tensor,
-    *,
-    keep: float = 0.9,
-    max_points: int | None = None,
-    seed: int = 0,
+    points: Points, *, keep: float = 0.9, max_points: int | None = None, seed: int = 0
 ) -> TwoNN:
     r"""Estimate the intrinsic dimension of a set of points (Facco et al., 2017).
 
@@ -87,17 +85,12 @@ def two_nn(
     square = float(fitted @ fitted)
     # Points on a regular grid have mu = 1 everywhere: no finite slope fits them.
     dimension = float(fitted @ neg_log_survival) / square if square > 0 else np.inf
-    return TwoNN(
-        dimension=dimension,
-        dimension_ml=n / log_mu_sum if log_mu_sum > 0 else np.inf,
-        n_dropped=len(rows) - n,
-        log_mu=fitted,
-        neg_log_survival=neg_log_survival,
-    )
+    dimension_ml = n / log_mu_sum if log_mu_sum > 0 else np.inf
+    return TwoNN(dimension, dimension_ml, len(rows) - n, fitted, neg_log_survival)
 
 
 def linear_dimension(
-    points: NDArray[Any] | Tensor, *, shares: Sequence[float] = (0.9, 0.95, 0.99)
+    points: Points, *, shares: Sequence[float] = (0.9, 0.95, 0.99)
 ) -> tuple[int, ...]:
     """Count, for each share, the singular values that together make up at most that share.
 
@@ -116,7 +109,7 @@ def linear_dimension(
     return tuple(int(rank_at_share(singular_values, share)) for share in shares)
 
 
-def _as_rows(points: NDArray[Any] | Tensor) -> Tensor:
+def _as_rows(points: Points) -> Tensor:
     """Return the points as the rows of a finite float64 tensor."""
     rows = points.detach() if isinstance(points, Tensor) else torch.from_numpy(np.array(points))
     if rows.ndim < 2 or rows.numel() == 0:
@@ -128,14 +121,10 @@ def _as_rows(points: NDArray[Any] | Tensor) -> Tensor:
     return rows
 
 
-def _two_nearest(
-    rows: Tensor, *, block: int = 2**22
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _two_nearest(rows: Tensor, *, block: int = 2**22) -> tuple[Values, Values]:
     """Return the distances of every row to its nearest and to its second nearest other row.
 
-    Args:
-        rows: The points.
-        block: Distances held in memory at a time (32 MB), whatever the number of points.
+    A block of them is held in memory at a time (32 MB), whatever the number of points.
     """
     n, columns = rows.shape
     if n < 3:
@@ -144,12 +133,12 @@ def _two_nearest(
         return _search_by_tree(rows.cpu().numpy())
     search = _search_directly if n <= TREE_POINTS else _search_by_products
     rows = rows - rows.mean(dim=0)
-    blocks = [search(indices, rows) for indices in torch.split(torch.arange(n), max(block // n, 1))]
-    nearest = torch.cat(blocks).cpu().numpy()
+    blocks = torch.split(torch.arange(n), max(block // n, 1))
+    nearest = torch.cat([search(indices, rows) for indices in blocks]).cpu().numpy()
     return nearest[:, 0], nearest[:, 1]
 
 
-def _search_by_tree(rows: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _search_by_tree(rows: Values) -> tuple[Values, Values]:
     from scipy.spatial import KDTree
 
     tree = KDTree(rows, balanced_tree=False)

@@ -88,9 +88,7 @@ class Method:
     def settings(self, **changes: Any) -> dict[str, Any]:
         """Return the defaults with some of them changed.
 
-        Args:
-            **changes: Any option of the augmentation but its generator, ``sampler``, ``place``,
-                and the options of the sampler.
+        A change is an option of the augmentation or the sampler, ``sampler`` or ``place``.
         """
         options = signature(self.augmentation).parameters.keys() - {"generator"}
         known = self.defaults.keys() | options
@@ -105,9 +103,7 @@ class Method:
     def prepare(self, changes: Options | None = None, *, seed: int = 0) -> "Prepared":
         """Make the augmentation, and get ready to make the sampler and to find the place.
 
-        Args:
-            changes: Settings that differ from the defaults.
-            seed: Seed of the batches and of the draws.
+        ``changes`` are settings that differ from the defaults; ``seed`` is for batches and draws.
 
         Example:
             >>> x, y = torch.randn(100, 5), torch.randn(100)
@@ -132,19 +128,12 @@ class Method:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A method with its settings, ready for a training: the one way from a method to its parts.
-
-    Attributes:
-        method: The method.
-        settings: All its settings.
-        augmentation: Its augmentation, seeded.
-        seed: Seed of the batches.
-    """
+    """A method with its settings, ready for a training: the one way from a method to its parts."""
 
     method: Method
-    settings: dict[str, Any]
-    augmentation: Augmentation[Any]
-    seed: int
+    settings: dict[str, Any]  # all of them
+    augmentation: Augmentation[Any]  # seeded
+    seed: int  # of the batches
 
     @property
     def inputs_too(self) -> bool:
@@ -198,49 +187,36 @@ class Prepared:
 
 # How often and how long a method acts, in every search: from almost never to always.
 _STRENGTH: Space = {"p": Between(0.05, 1.0), "anneal": OneOf((None, 0.3, 0.7, 1.0))}
-_COMPANY: Space = {"sampler": OneOf(("random", "nearest"))}
 _PLACE: Space = {"place": OneOf((INPUT, LAYER))}
+_MIXING: Space = {**_STRENGTH, "alpha": Between(0.02, 2.0, log=True)}
 # FOMA: how much of the small directions is left, half of it on average or next to nothing.
 _REST: Space = {"alpha": Between(0.2, 5.0, log=True), "lam_range": OneOf((None, (0.0, 0.3)))}
+_FOMA: Space = {**_STRENGTH, "sampler": OneOf(("random", "nearest")), **_PLACE, **_REST}
 _START = {"sampler": "random", "place": INPUT, "p": 1.0, "anneal": 0.7}
-_NEAR = {"sampler": "nearest", "alpha": 1.0, "lam_range": None}
+_NEAR = {**_START, "sampler": "nearest", "alpha": 1.0, "lam_range": None}
 # Much of the noise taken out of random batches, for data near a plane.
 _STRONG = {"sampler": "random", "lam_range": (0.0, 0.3)}
 
 METHODS: dict[str, Method] = {
-    "erm": Method(
-        "plain training",
-        Identity,
-        {"sampler": "random", "place": INPUT},
-    ),
+    "erm": Method("plain training", Identity, {"sampler": "random", "place": INPUT}),
     "noise": Method(
         "add Gaussian noise to inputs and targets",
         GaussianNoise,
         {**_START, "sigma": 0.01},
         {**_STRENGTH, "sigma": OneOf((0.1, 0.01, 0.001, 0.0001))},
     ),
-    "mixup": Method(
-        "mix every sample with a random one",
-        Mixup,
-        {**_START, "alpha": 1.0},
-        {**_STRENGTH, "alpha": Between(0.02, 2.0, log=True)},
-    ),
+    "mixup": Method("mix every sample with a random one", Mixup, {**_START, "alpha": 1.0}, _MIXING),
     "manifold-mixup": Method(
         "mix every sample with a random one at a hidden layer, another one in every step",
         Mixup,
         {**_START, "place": LAYERS, "alpha": 1.0},
-        {**_STRENGTH, "alpha": Between(0.02, 2.0, log=True)},
+        _MIXING,
     ),
     "c-mixup": Method(
         "mix every sample with one whose target is close",
         CMixup,
         {**_START, "sampler": "kernel-pairs", "paired": True, "alpha": 1.0, "bandwidth": 0.3},
-        {
-            **_STRENGTH,
-            **_PLACE,
-            "alpha": Between(0.02, 2.0, log=True),
-            "bandwidth": Between(0.01, 3.0, log=True),
-        },
+        {**_STRENGTH, **_PLACE, **_MIXING, "bandwidth": Between(0.01, 3.0, log=True)},
         sampler_options=("bandwidth",),
     ),
     "ada": Method(
@@ -252,22 +228,16 @@ METHODS: dict[str, Method] = {
     "foma": Method(
         "FOMA, with the intrinsic dimension as the cut",
         FOMA,
-        {**_START, **_NEAR, "k": "two_nn"},
+        {**_NEAR, "k": "two_nn"},
         # Noise has many dimensions: where there is much of it the estimate is too high.
-        {**_STRENGTH, **_COMPANY, **_PLACE, **_REST, "k": OneOf(("two_nn", 1, 2, 4))},
+        {**_FOMA, "k": OneOf(("two_nn", 1, 2, 4))},
         starts=tuple({**_STRONG, "k": k} for k in (4, 2, 1)),
     ),
     "foma-rho": Method(
         "FOMA, with a share of the singular values as the cut",
         FOMA,
-        {**_START, **_NEAR, "rho": 0.9},
-        {
-            **_STRENGTH,
-            **_COMPANY,
-            **_PLACE,
-            **_REST,
-            "rho": OneOf((0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99)),
-        },
+        {**_NEAR, "rho": 0.9},
+        {**_FOMA, "rho": OneOf((0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99))},
         starts=tuple({**_STRONG, "rho": rho} for rho in (0.8, 0.5, 0.3)),
     ),
     "cems": Method(

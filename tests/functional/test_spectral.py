@@ -11,7 +11,7 @@ from torch.autograd import forward_ad, gradcheck
 
 from regaug.exceptions import ArgumentError, ArgumentTypeError, NonFiniteError, RegaugError
 from regaug.functional import rank_at_share, scale_singular_values
-from regaug.functional.spectral import decompose
+from regaug.functional.decomposition import decompose
 
 SCALES = ("trailing", "leading")
 SHAPES = [(3, 7), (7, 3), (5, 5), (1, 4), (4, 1), (1, 1), (32, 6), (32, 129), (16, 60)]

@@ -43,32 +43,23 @@ class ADA(Augmentation[ADAParams]):
 
     :meth:`fit` cuts the joint training rows :math:`[x_i, y_i]` into clusters by k-means. In a
     batch, the distance of every row to the mean of the batch's rows of the same cluster is divided
-    by :math:`\sqrt\gamma`, in inputs and targets alike. With
-    :math:`\beta_i = 1 + i (\alpha - 1) / h`, :math:`\gamma` is one of the :math:`2h` numbers
-    :math:`\beta_1, \dots, \beta_h, 1 / \beta_1, \dots, 1 / \beta_h`, each as likely as the others;
-    one draw per batch.
+    by :math:`\sqrt\gamma`, in inputs and targets alike. :math:`\gamma`, drawn per batch, is one of
+    :math:`\beta_i = 1 + i (\alpha - 1) / h` and :math:`1 / \beta_i` for :math:`i = 1, \dots, h`.
 
-    Clusters are found in standardized columns (mean and standard deviation of the training rows;
-    a constant column is only centered), so that no column dominates the distances. A row belongs
-    to the nearest centroid. At a layer the clusters are still those of the model's inputs, which
-    must be its first positional argument.
+    Clusters are found in standardized columns, so that no column dominates the distances. A row
+    belongs to the nearest centroid. At a layer the clusters are still those of the model's inputs,
+    which must be its first positional argument. ``p``, ``append``, ``anneal`` and ``generator``,
+    whose initial seed is that of k-means too, are options of every :class:`Augmentation`.
 
     Args:
         alpha: Largest strength, at least 1; 1 leaves every batch as it is.
         levels: Number h of strengths above 1, at least 1.
         clusters: Number of clusters, from 1 to the number of training rows; there are fewer if
             there are fewer different rows.
-        p: Probability that a batch is touched.
-        append: Return the originals followed by the new samples.
-        anneal: Fraction of training over which the probability falls to zero.
-        generator: Source of randomness; one of its own, seeded 0, if None. Its initial seed is
-            that of k-means too.
 
     Attributes:
-        centroids: Centroids in standardized columns, ``(clusters, columns)``; empty before
-            :meth:`fit`.
-        mean: Mean of each joint training column.
-        std: Standard deviation of each joint training column, 1 for a constant one.
+        centroids: In standardized columns, ``(clusters, columns)``; empty before :meth:`fit`.
+        mean, std: Of each joint training column; the deviation is 1 for a constant one.
 
     Example:
         >>> x, y = torch.randn(200, 5), torch.randn(200)
@@ -79,6 +70,8 @@ class ADA(Augmentation[ADAParams]):
     """
 
     neutral = ADAParams(gamma=1.0)
+    shown = ("alpha", "levels", "clusters")
+    learns = True
 
     def __init__(
         self,
@@ -101,11 +94,6 @@ class ADA(Augmentation[ADAParams]):
         for name in ("centroids", "mean", "std"):
             self.register_buffer(name, torch.empty(0))
         self._observed: Tensor | None = None  # clusters of the inputs while a model runs
-
-    @property
-    def learns(self) -> bool:
-        """Whether :meth:`fit` learns anything: the clusters."""
-        return True
 
     def fit(self, x: Tensor, y: Tensor) -> Self:
         """Find the clusters of the joint training rows."""
@@ -173,11 +161,6 @@ class ADA(Augmentation[ADAParams]):
         finally:
             self._observed = before
 
-    def extra_repr(self) -> str:
-        """Show the settings that matter most."""
-        settings = f"alpha={self.alpha}, levels={self.levels}, clusters={self.clusters}"
-        return f"{settings}, p={self.p}, anneal={self.anneal}"
-
     def _draw_gamma(self) -> float:
         step, is_inverse = divmod(_random.integer(2 * self.levels, self.generator), 2)
         beta = 1.0 + (step + 1) * (self.alpha - 1.0) / self.levels
@@ -188,8 +171,7 @@ class ADA(Augmentation[ADAParams]):
 
     def _nearest(self, x: Tensor, y: Tensor) -> Tensor:
         """Return the index of the centroid nearest to each joint row."""
-        if not self.centroids.numel():
-            raise NotFittedError("`ADA` must see the training rows first: call `.fit(x, y)`.")
+        self._check_fitted()
         rows = joint_rows(x, y)
         if rows.shape[1] != len(self.mean):
             raise ArgumentError(
@@ -199,16 +181,18 @@ class ADA(Augmentation[ADAParams]):
         rows = (rows - self.mean.to(rows)) / self.std.to(rows)
         return _nearest_centroid(rows, self.centroids.to(rows))
 
+    def _check_fitted(self) -> None:
+        if not self.centroids.numel():
+            raise NotFittedError("`ADA` must see the training rows first: call `.fit(x, y)`.")
+
 
 def _nearest_across_runs(parts: Sequence[ADA], x: Tensor, y: Tensor) -> Tensor:
     """Return :meth:`ADA._nearest` of every run, in few calls: ``(runs, n)``."""
     for part in parts:
-        if not part.centroids.numel():
-            raise NotFittedError("`ADA` must see the training rows first: call `.fit(x, y)`.")
+        part._check_fitted()
     dtype = working_dtype(x, y)
-    rows = torch.cat(
-        [x.flatten(2).detach().to(dtype), y.reshape(*y.shape[:2], -1).detach().to(dtype)], dim=-1
-    )
+    columns = x.flatten(2), y.reshape(*y.shape[:2], -1)
+    rows = torch.cat([part.detach().to(dtype) for part in columns], dim=-1)
     mean, std = (
         torch.stack([getattr(part, name) for part in parts]).to(rows)[:, None]
         for name in ("mean", "std")
@@ -233,7 +217,6 @@ def _k_means(rows: Tensor, clusters: int, *, seed: int) -> Tensor:
     algorithm = KMeans if len(rows) <= _MOST_ROWS else MiniBatchKMeans
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer different rows than clusters
-        labels = algorithm(clusters, n_init=_STARTS, random_state=random_state).fit_predict(
-            rows.cpu().numpy()
-        )
+        search = algorithm(clusters, n_init=_STARTS, random_state=random_state)
+        labels = search.fit_predict(rows.cpu().numpy())
     return torch.from_numpy(labels).to(rows.device, torch.int64)

@@ -23,7 +23,8 @@ class Augmentation(nn.Module, Generic[Params]):
     """A map from a batch to a batch: ``x, y = augmentation(x, y)``; the identity in ``eval()``.
 
     A subclass says how to draw parameters and how to apply them; this class decides when to do so.
-    Inputs may have any shape ``(n, *features)``, targets ``(n,)`` or ``(n, *targets)``.
+    Inputs may have any shape ``(n, *features)``, targets ``(n,)`` or ``(n, *targets)``. Every
+    augmentation takes these options:
 
     Args:
         p: Probability that a batch is touched.
@@ -39,6 +40,7 @@ class Augmentation(nn.Module, Generic[Params]):
 
     neutral: Params  # the parameters that leave a batch as it is
     params: Params
+    shown: tuple[str, ...] = ()  # settings that stand in the printed form, beside p and anneal
 
     def __init__(
         self,
@@ -51,9 +53,9 @@ class Augmentation(nn.Module, Generic[Params]):
         super().__init__()
         self.p = check_range("p", p, 0.0, 1.0)
         self.append = bool(append)
-        self.anneal = (
-            None if anneal is None else check_range("anneal", anneal, 0.0, 1.0, open_low=True)
-        )
+        if anneal is not None:
+            anneal = check_range("anneal", anneal, 0.0, 1.0, open_low=True)
+        self.anneal = anneal
         self.generator = _random.make_generator() if generator is None else generator
         self.params = self.neutral
         # A tensor, so that a copy of this object in a loader's worker can share it.
@@ -156,9 +158,7 @@ class Augmentation(nn.Module, Generic[Params]):
         check_batch(x, y)
         if not self.training:
             return x, y
-        if recomputation.may_be_needed():
-            return self._augment_in_part(x, y)
-        return self._augment(x, y)
+        return self._augment_in_part(x, y) if recomputation.may_be_needed() else self._augment(x, y)
 
     def _augment(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         params = self.draw(x, y) if self.happens(self.probability) else self.neutral
@@ -202,17 +202,10 @@ class Augmentation(nn.Module, Generic[Params]):
     def across_runs(cls, parts: Sequence[Self], x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         """Draw and transform for several trainings at once, each with an augmentation of its own.
 
+        The parts, one for each run, are alike in :attr:`structure`; ``x`` is ``(runs, n,
+        *features)`` and ``y`` ``(runs, n, *targets)``. What was drawn is in the parts' ``params``.
         This is the plain way, one run after another. Where the arithmetic can take all batches as
         one stack, a subclass does so, with the same draws.
-
-        Args:
-            parts: One augmentation for each run, alike in everything but numbers; see
-                :attr:`structure`.
-            x: Inputs of all runs, ``(runs, n, *features)``.
-            y: Their targets, ``(runs, n, *targets)``.
-
-        Returns:
-            New inputs and targets; what was drawn is in ``params`` of every part.
         """
         new = []
         for part, one_x, one_y in zip(parts, x, y, strict=True):
@@ -279,6 +272,12 @@ class Augmentation(nn.Module, Generic[Params]):
                 self._buffers[name] = torch.empty_like(saved, device=buffer.device)
         super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
 
+    def extra_repr(self) -> str:
+        """Show the settings that matter most, those that are set."""
+        own = [(name, getattr(self, name)) for name in self.shown]
+        given = [(name, value) for name, value in own if value is not None]
+        return ", ".join(f"{k}={v!r}" for k, v in [*given, ("p", self.p), ("anneal", self.anneal)])
+
     def _public(self, params: Params) -> Params:
         """Return ``params`` without anything that would keep the batch in memory."""
         return params
@@ -307,6 +306,5 @@ class CollateAndAugment:
                 "`samples` must be (x, y) pairs for as_collate_fn(), got samples that collate to "
                 f"{type(batch).__name__}. Write a collate_fn that calls the augmentation instead."
             )
-        x, y = batch
-        new: tuple[Tensor, Tensor] = self.augmentation(x, y)
+        new: tuple[Tensor, Tensor] = self.augmentation(*batch)
         return new

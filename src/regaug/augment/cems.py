@@ -8,12 +8,20 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
-from regaug._checks import check_choice, check_finite, check_integer, check_range
+from regaug._checks import check_finite, check_integer, check_range
 from regaug.augment.base import Augmentation
-from regaug.augment.joint import Known, as_rows, joint_dimension, joint_rows
+from regaug.augment.joint import (
+    Dimension,
+    Known,
+    as_rows,
+    check_dimension,
+    find_dimension,
+    joint_dimension,
+    joint_rows,
+)
 from regaug.augment.layer import INPUT, AtLayer
 from regaug.dimension import TREE_COLUMNS, TREE_POINTS
-from regaug.exceptions import ArgumentError, NotFittedError, PlaceError, TooFewPointsError
+from regaug.exceptions import ArgumentError, NotFittedError, PlaceError
 from regaug.functional.curvature import SMALLEST_RIDGE, cems, tangent_planes
 
 if TYPE_CHECKING:
@@ -41,7 +49,8 @@ class CEMS(Augmentation[CEMSParams]):
     graph of a quadratic function f over the tangent plane of the row's neighborhood. The new row
     is :math:`[x_i, y_i] + B\,[\eta;\, f(\eta)]` with :math:`\eta \sim N(0, \sigma^2 I_d)`, one
     draw per row; see :func:`regaug.functional.curvature.cems`. At a layer the gradient takes the
-    step for a constant.
+    step for a constant. ``p``, ``append``, ``anneal`` and ``generator`` are options of every
+    :class:`Augmentation`.
 
     Args:
         sigma: Standard deviation of the step in every tangent direction, at least 0, in the units
@@ -51,17 +60,12 @@ class CEMS(Augmentation[CEMSParams]):
             dimension of each batch, or ``"two_nn_data"`` for that of the training set, which
             :meth:`fit` estimates. A batch in which the dimension cannot be estimated (fewer than
             three different rows) is left as it is.
-        neighbors: ``"batch"``: the batch is the neighborhood of all its rows. This is right for
-            batches whose rows lie together; rows with near targets need not, where a target has
-            several inputs. An int: every row has this many nearest training rows (by joint
-            Euclidean distance, itself included if it is one), which :meth:`fit` stores; this is
-            for inputs, not for layers. Much more than d (d + 3) / 2 of them average out noise.
+        neighbors: ``"batch"``: the batch is the neighborhood of all its rows, which is right for
+            batches whose rows lie together. An int: every row has this many nearest training rows
+            (by joint Euclidean distance, itself included if it is one), which :meth:`fit` stores;
+            not for layers. Much more than d (d + 3) / 2 of them average out noise.
         ridge: Strength of the ridge in the fit of f, relative to the size of the neighborhood; at
             least 1e-9. More makes f flatter and steadier on noisy data.
-        p: Probability that a batch is touched.
-        append: Return the originals followed by the new samples.
-        anneal: Fraction of training over which the probability falls to zero.
-        generator: Source of randomness; one of its own, seeded 0, if None.
 
     Example:
         >>> x, y = torch.randn(200, 5), torch.randn(200)
@@ -71,11 +75,13 @@ class CEMS(Augmentation[CEMSParams]):
         (torch.Size([32, 5]), torch.Size([32]))
     """
 
+    _fitted_d: Tensor
+    _stored: Tensor
     neutral = CEMSParams(eta=None)
+    shown = ("sigma", "d", "neighbors", "ridge")
     #: Distances to stored rows held in memory at a time (32 MB).
     block = 2**22
-    #: Numbers in the tangent planes of all stored rows, at most (64 MB); beyond, a batch finds its
-    #: own.
+    #: Numbers in the tangent planes of all stored rows, at most (64 MB); or a batch finds its own.
     most_known = 2**23
     #: From how many stored rows on a tree finds the neighbors.
     tree_points = TREE_POINTS
@@ -84,7 +90,7 @@ class CEMS(Augmentation[CEMSParams]):
         self,
         sigma: float = 0.1,
         *,
-        d: int | Literal["two_nn", "two_nn_data"] = "two_nn",
+        d: Dimension = "two_nn",
         neighbors: int | Literal["batch"] = "batch",
         ridge: float = 1e-3,
         p: float = 1.0,
@@ -94,20 +100,16 @@ class CEMS(Augmentation[CEMSParams]):
     ) -> None:
         super().__init__(p=p, append=append, anneal=anneal, generator=generator)
         self.sigma = check_range("sigma", sigma, 0.0)
-        if isinstance(d, str):
-            self.d: int | str = check_choice("d", d, ("two_nn", "two_nn_data"))
+        self.d = check_dimension("d", d, 1)
+        if isinstance(neighbors, str):
+            if neighbors != "batch":
+                raise ArgumentError(
+                    f"`neighbors` must be 'batch' or a whole number, got {neighbors!r}."
+                )
         else:
-            self.d = check_integer("d", d, 1)
-        if isinstance(neighbors, str) and neighbors != "batch":
-            raise ArgumentError(
-                f"`neighbors` must be 'batch' or a whole number, got {neighbors!r}."
-            )
-        self.neighbors: int | Literal["batch"] = (
-            "batch" if neighbors == "batch" else check_integer("neighbors", neighbors, 2)
-        )
+            neighbors = check_integer("neighbors", neighbors, 2)
+        self.neighbors = neighbors
         self.ridge = check_range("ridge", ridge, SMALLEST_RIDGE)
-        self._fitted_d: Tensor
-        self._stored: Tensor
         self.register_buffer("_fitted_d", torch.tensor(-1))
         self.register_buffer("_stored", torch.empty(0, 0))
         # Made when they are first needed.
@@ -132,13 +134,11 @@ class CEMS(Augmentation[CEMSParams]):
 
     def draw(self, x: Tensor, y: Tensor) -> CEMSParams:
         """Draw a step for every row."""
-        try:
-            d = self._dimension(x, y)
-        except TooFewPointsError:
+        d = find_dimension("CEMS(d='two_nn_data')", self.d, self._fitted_d, x, y)
+        if d is None:
             return self.neutral
-        shape = len(x), min(d, (x.numel() + y.numel()) // len(x))
-        generator = self.generator
-        eta = torch.randn(shape, generator=generator, device=generator.device, dtype=torch.float64)
+        shape, source = (len(x), min(d, (x.numel() + y.numel()) // len(x))), self.generator
+        eta = torch.randn(shape, generator=source, device=source.device, dtype=torch.float64)
         return CEMSParams(eta.mul_(self.sigma).to(x.device))
 
     def transform(self, x: Tensor, y: Tensor, params: CEMSParams) -> tuple[Tensor, Tensor]:
@@ -190,35 +190,14 @@ class CEMS(Augmentation[CEMSParams]):
             )
         return super().at(model, place, output=output)
 
-    def extra_repr(self) -> str:
-        """Show the settings that matter most."""
-        settings = f"sigma={self.sigma}, d={self.d!r}, neighbors={self.neighbors!r}"
-        return f"{settings}, ridge={self.ridge}, p={self.p}, anneal={self.anneal}"
-
-    def _dimension(self, x: Tensor, y: Tensor) -> int:
-        if isinstance(self.d, int):
-            return self.d
-        if self.d == "two_nn":
-            return joint_dimension(x, y)
-        if self._fitted_d < 0:
-            raise NotFittedError(
-                "`CEMS(d='two_nn_data')` must see the training rows first: call `.fit(x, y)`."
-            )
-        return int(self._fitted_d)
-
     def _move(
         self, x: Tensor, y: Tensor, eta: Tensor | None, around: _Surroundings
     ) -> tuple[Tensor, Tensor]:
         if eta is None:
             return x, y
-        neighborhoods, tangents = around
+        near, planes = around
         new_x, new_y = cems(
-            as_rows(x),
-            as_rows(y),
-            eta=eta,
-            ridge=self.ridge,
-            neighborhoods=neighborhoods,
-            tangents=tangents,
+            as_rows(x), as_rows(y), eta=eta, ridge=self.ridge, neighborhoods=near, tangents=planes
         )
         return new_x.reshape(x.shape), new_y.reshape(y.shape)
 
@@ -274,12 +253,9 @@ class CEMS(Augmentation[CEMSParams]):
             return torch.from_numpy(found).to(rows.device)
         center = rows.mean(dim=0)  # products of numbers far from the origin would lose digits
         stored = stored.to(rows) - center
-        return torch.cat(
-            [
-                torch.cdist(block, stored).topk(count, largest=False).indices
-                for block in torch.split(rows - center, max(self.block // n, 1))
-            ]
-        )
+        blocks = torch.split(rows - center, max(self.block // n, 1))
+        found = [torch.cdist(block, stored).topk(count, largest=False).indices for block in blocks]
+        return torch.cat(found)
 
     def _make_tree(self) -> "KDTree":
         """Return a tree of the stored rows; a new one only if they have changed."""
@@ -295,19 +271,12 @@ class CEMS(Augmentation[CEMSParams]):
 
 @dataclass(frozen=True, eq=False)
 class _Planes:
-    """What is known of all stored rows.
+    """What is known of all stored rows."""
 
-    Attributes:
-        d: Dimension of the planes.
-        places: Place of each by its bytes.
-        nearest: Places of its neighbors, ``(n, q)``.
-        tangents: Its tangent plane, ``(n, d, columns)``.
-    """
-
-    d: int
-    places: dict[bytes, int]
-    nearest: Tensor
-    tangents: Tensor
+    d: int  # dimension of the planes
+    places: dict[bytes, int]  # place of each row by its bytes
+    nearest: Tensor  # places of its neighbors, (n, q)
+    tangents: Tensor  # its tangent plane, (n, d, columns)
 
     def find(self, rows: Tensor) -> Tensor | None:
         """Return the places of some rows; None if one of them is not stored."""

@@ -16,14 +16,8 @@ from regaug.exceptions import ArgumentTypeError
 class Identity(Augmentation[None]):
     """Return the batch as it is: plain training, the reference called erm.
 
-    It takes the options of every augmentation so that it can stand in for any; no new samples are
-    made, so ``append`` adds none.
-
-    Args:
-        p: As everywhere; without effect here, like the others.
-        append: Likewise.
-        anneal: Likewise.
-        generator: Likewise.
+    It takes the options of every :class:`Augmentation` so that it can stand in for any; they have
+    no effect, as no new samples are made.
 
     Example:
         >>> x, y = torch.randn(8, 3), torch.randn(8)
@@ -169,10 +163,6 @@ class Compose(Augmentation[tuple[Any, ...]]):
             for part in self.parts:
                 stack.enter_context(part.observing(x, y))
             yield
-
-    def extra_repr(self) -> str:
-        """Show the settings that matter most."""
-        return f"p={self.p}, anneal={self.anneal}"
 
     def _public(self, params: tuple[Any, ...]) -> tuple[Any, ...]:
         return tuple(params)

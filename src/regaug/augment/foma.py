@@ -8,10 +8,17 @@ import torch
 from torch import Tensor
 
 from regaug import _random
-from regaug._checks import check_choice, check_integer, check_range
+from regaug._checks import check_choice, check_range
 from regaug.augment.base import Augmentation
-from regaug.augment.joint import Known, as_rows, joint_dimension
-from regaug.exceptions import ArgumentError, ArgumentTypeError, NotFittedError, TooFewPointsError
+from regaug.augment.joint import (
+    Dimension,
+    Known,
+    as_rows,
+    check_dimension,
+    find_dimension,
+    joint_dimension,
+)
+from regaug.exceptions import ArgumentError, ArgumentTypeError
 from regaug.functional.foma import Joint, Targets, join, scale_joint
 from regaug.functional.spectral import Gradient, Scale
 
@@ -42,7 +49,8 @@ class FOMA(Augmentation[FOMAParams]):
     The batch of joint rows :math:`[x_i, y_i]` is a matrix with singular values
     :math:`s_1 \ge s_2 \ge \dots`. Its leading :math:`k` directions stand for the tangent plane of
     the data; the others are multiplied by :math:`\lambda \sim \mathrm{Beta}(\alpha, \alpha)`, one
-    draw per batch. ``rho`` gives the paper's FOMA_rho, ``k="two_nn"`` its FOMA.
+    draw per batch. ``rho`` gives the paper's FOMA_rho, ``k="two_nn"`` its FOMA. ``p``, ``append``,
+    ``anneal`` and ``generator`` are options of every :class:`Augmentation`.
 
     Args:
         alpha: Concentration of the Beta distribution, greater than 0.
@@ -60,15 +68,10 @@ class FOMA(Augmentation[FOMAParams]):
             ``"frozen"`` treats them as constants (cheaper).
         weight: What the loss of a batch is to be multiplied by (``augment.weight`` after the
             call): ``"one"``, ``"lam"`` or ``"lam2"`` for 1, :math:`\lambda` or :math:`\lambda^2`
-            (an ablation of the paper). It is one number for the whole batch, appended originals
-            included.
-        p: Probability that a batch is touched.
-        append: Return the originals followed by the new samples.
+            (an ablation of the paper), for the whole batch, appended originals included.
         center: Decompose about the mean of the batch instead of about the origin.
-        anneal: Fraction of training over which the probability falls to zero.
         lam_range: ``(low, high)``: draw :math:`\lambda` uniformly from it instead; above 1 the
             small directions grow, the noise-like case of the paper's analysis.
-        generator: Source of randomness; one of its own, seeded 0, if None.
 
     Example:
         >>> x, y = torch.randn(32, 5), torch.randn(32)
@@ -79,13 +82,15 @@ class FOMA(Augmentation[FOMAParams]):
     """
 
     neutral = FOMAParams(lam=1.0, k=0)
+    shown = ("alpha", "rho", "k", "scale")
+    _fitted_k: Tensor
 
     def __init__(
         self,
         alpha: float = 1.0,
         *,
         rho: float | None = None,
-        k: int | Literal["two_nn", "two_nn_data"] | None = None,
+        k: Dimension | None = None,
         scale: Scale = "trailing",
         targets: Targets = "joint",
         gradient: Gradient = "exact",
@@ -103,21 +108,15 @@ class FOMA(Augmentation[FOMAParams]):
             raise ArgumentError(
                 f"`rho` and `k` both choose the cut: give one of them, got rho={rho} and k={k!r}."
             )
-        if rho is None and k is None:
-            rho = 0.9
-        self.rho = None if rho is None else check_range("rho", rho, 0.0, 1.0)
-        if isinstance(k, str):
-            check_choice("k", k, ("two_nn", "two_nn_data"))
-        elif k is not None:
-            k = check_integer("k", k, 0)
-        self.k = k
+        self.k = None if k is None else check_dimension("k", k, 0)
+        rho = 0.9 if rho is None else check_range("rho", rho, 0.0, 1.0)
+        self.rho = rho if k is None else None
         self.scale: Scale = check_choice("scale", scale, ("trailing", "leading"))
         self.targets: Targets = check_choice("targets", targets, ("joint", "keep"))
         self.gradient: Gradient = check_choice("gradient", gradient, ("exact", "frozen"))
         self.weighting: Weight = check_choice("weight", weight, tuple(_EXPONENTS))
         self.center = bool(center)
         self.lam_range = None if lam_range is None else _check_lam_range(lam_range)
-        self._fitted_k: Tensor
         self.register_buffer("_fitted_k", torch.tensor(-1))
 
     @property
@@ -143,36 +142,26 @@ class FOMA(Augmentation[FOMAParams]):
 
     def draw(self, x: Tensor, y: Tensor) -> FOMAParams:
         """Draw lam and find the cut of this batch."""
-        known = None
-        if self.rho is not None:
-            joint = join(as_rows(x), as_rows(y), center=self.center)
-            known = Known(joint, x, y)
-            k = int(joint.spectrum.rank_at_share(self.rho))
+        known: Known[Joint] | None = None
+        if self.rho is None:
+            k = self._cut(x, y)
         else:
-            cut = self._cut(x, y)
-            if cut is None:
-                return self.neutral
-            k = cut
-        n = len(x)
-        columns = (x.numel() + y.numel()) // n
-        return self._draw_at(min(k, n, columns), known)
+            joint = join(as_rows(x), as_rows(y), center=self.center)
+            known, k = Known(joint, x, y), int(joint.spectrum.rank_at_share(self.rho))
+        if k is None:
+            return self.neutral
+        return self._draw_at(min(k, len(x), (x.numel() + y.numel()) // len(x)), known)
 
     def transform(self, x: Tensor, y: Tensor, params: FOMAParams) -> tuple[Tensor, Tensor]:
         """Scale the batch's singular values by ``params.lam`` beyond ``params.k``."""
         if params.lam == 1.0:
             return x, y
         rows_x, rows_y = as_rows(x), as_rows(y)
-        known = params._known.of(x, y) if params._known else None
-        new_x, new_y = scale_joint(
-            join(rows_x, rows_y, center=self.center) if known is None else known,
-            rows_x,
-            rows_y,
-            lam=params.lam,
-            k=min(params.k, len(x), rows_x.shape[1] + rows_y.shape[1]),
-            scale=self.scale,
-            targets=self.targets,
-            gradient=self.gradient,
-        )
+        joint = params._known.of(x, y) if params._known else None
+        if joint is None:
+            joint = join(rows_x, rows_y, center=self.center)
+        k = min(params.k, len(x), rows_x.shape[1] + rows_y.shape[1])
+        new_x, new_y = self._scale(joint, rows_x, rows_y, params.lam, k)
         return new_x.reshape(x.shape), new_y.reshape(y.shape)
 
     @classmethod
@@ -191,16 +180,9 @@ class FOMA(Augmentation[FOMAParams]):
         most = min(joint.rows.shape[-2:])
         for part, cut in zip(parts, cuts, strict=True):
             part.params = part.neutral if cut is None else part._draw_at(min(cut, most))
-        new_x, new_y = scale_joint(
-            joint,
-            rows_x,
-            rows_y,
-            lam=torch.tensor([part.params.lam for part in parts], dtype=torch.float64),
-            k=torch.tensor([part.params.k for part in parts], device=x.device),
-            scale=first.scale,
-            targets=first.targets,
-            gradient=first.gradient,
-        )
+        lam = torch.tensor([part.params.lam for part in parts], dtype=torch.float64)
+        k = torch.tensor([part.params.k for part in parts], device=x.device)
+        new_x, new_y = first._scale(joint, rows_x, rows_y, lam, k)
         return new_x.reshape(x.shape), new_y.reshape(y.shape)
 
     @property
@@ -209,34 +191,24 @@ class FOMA(Augmentation[FOMAParams]):
         cut = "rho" if self.rho is not None else type(self.k)
         return (*super().structure, cut, self.scale, self.targets, self.gradient, self.center)
 
-    def extra_repr(self) -> str:
-        """Show the settings that matter most."""
-        cut = f"rho={self.rho}" if self.rho is not None else f"k={self.k!r}"
-        return f"alpha={self.alpha}, {cut}, scale={self.scale!r}, p={self.p}, anneal={self.anneal}"
-
     def _cut(self, x: Tensor, y: Tensor) -> int | None:
         """Return k for a batch, unless it comes from a share; None if it cannot be estimated."""
-        if isinstance(self.k, int):
-            return self.k
-        if self.k == "two_nn":
-            try:
-                return joint_dimension(x, y)
-            except TooFewPointsError:
-                return None
-        if self._fitted_k < 0:
-            raise NotFittedError(
-                "`FOMA(k='two_nn_data')` must see the training rows first: call `.fit(x, y)`."
-            )
-        return int(self._fitted_k)
+        return find_dimension("FOMA(k='two_nn_data')", self.k, self._fitted_k, x, y)
 
     def _draw_at(self, k: int, known: Known[Joint] | None = None) -> FOMAParams:
-        lam = self._draw_lam()
+        if self.lam_range is None:
+            lam = _random.beta(self.alpha, self.generator)
+        else:
+            lam = _random.uniform(*self.lam_range, self.generator)
         return FOMAParams(lam, k, lam ** _EXPONENTS[self.weighting], known)
 
-    def _draw_lam(self) -> float:
-        if self.lam_range is not None:
-            return _random.uniform(*self.lam_range, self.generator)
-        return _random.beta(self.alpha, self.generator)
+    def _scale(
+        self, joint: Joint, x: Tensor, y: Tensor, lam: float | Tensor, k: int | Tensor
+    ) -> tuple[Tensor, Tensor]:
+        scale, targets, gradient = self.scale, self.targets, self.gradient
+        return scale_joint(
+            joint, x, y, lam=lam, k=k, scale=scale, targets=targets, gradient=gradient
+        )
 
     def _public(self, params: FOMAParams) -> FOMAParams:
         return FOMAParams(params.lam, params.k, params.weight) if params._known else params

@@ -1,15 +1,18 @@
 """A batch as joint rows ``[x, y]``, one for every sample."""
 
 import math
-from typing import Generic, TypeVar
+from typing import Generic, Literal, TypeVar
 
 import torch
 from torch import Tensor
 
-from regaug._checks import check_finite
+from regaug._checks import check_choice, check_finite, check_integer
 from regaug.dimension import two_nn
+from regaug.exceptions import NotFittedError, TooFewPointsError
 from regaug.functional.precision import working_dtype
 
+T = TypeVar("T")
+Dimension = int | Literal["two_nn", "two_nn_data"]
 # Above this many training rows TwoNN looks at a random part of them.
 _MOST_POINTS = 20_000
 
@@ -35,16 +38,34 @@ def joint_dimension(x: Tensor, y: Tensor) -> int:
     return math.ceil(min(two_nn(points, max_points=_MOST_POINTS).dimension, most))
 
 
-T = TypeVar("T")
+def check_dimension(name: str, value: Dimension, low: int) -> Dimension:
+    """Return ``value`` if it is a way to choose a dimension."""
+    if isinstance(value, str):
+        return check_choice(name, value, ("two_nn", "two_nn_data"))
+    return check_integer(name, value, low)
+
+
+def find_dimension(
+    name: str, choice: Dimension | None, fitted: Tensor, x: Tensor, y: Tensor
+) -> int | None:
+    """Return the dimension of a batch: as given, its own, or that of the training rows.
+
+    None if its own cannot be estimated; ``fitted`` is negative as long as it is not known.
+    """
+    if isinstance(choice, int):
+        return choice
+    if choice == "two_nn":
+        try:
+            return joint_dimension(x, y)
+        except TooFewPointsError:
+            return None
+    if fitted < 0:
+        raise NotFittedError(f"`{name}` must see the training rows first: call `.fit(x, y)`.")
+    return int(fitted)
 
 
 class Known(Generic[T]):
-    """Something that was found out about tensors, as long as they are what they were.
-
-    Args:
-        value: What is known.
-        *tensors: Of which tensors.
-    """
+    """Something that was found out about tensors, as long as they are what they were."""
 
     __slots__ = ("_tensors", "_value", "_versions")
 

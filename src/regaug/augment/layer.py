@@ -26,11 +26,7 @@ class AtLayer(Generic[Params]):
 
     The model is called once, with ``x`` and whatever else is given. Outside training (either
     ``model.eval()`` or the augmentation's) nothing is augmented. In training a model made by
-    ``torch.compile`` runs uncompiled.
-
-    Attributes:
-        params: What the augmentation drew for the last batch.
-        place: Where it acted.
+    ``torch.compile`` runs uncompiled. :attr:`place` is where it acted last.
     """
 
     def __init__(
@@ -60,11 +56,7 @@ class AtLayer(Generic[Params]):
     def __call__(self, x: Any, y: Tensor, *args: Any, **kwargs: Any) -> tuple[Any, Tensor]:
         """Return the model's prediction and the targets that belong to it.
 
-        Args:
-            x: The model's first argument.
-            y: Targets, one for each row of ``x``.
-            *args: Further arguments of the model.
-            **kwargs: Likewise.
+        ``x``, ``args`` and ``kwargs`` are the model's arguments; ``y`` has a row for each of ``x``.
         """
         return self.call(lambda x: self._model(x, *args, **kwargs), x, y)
 
@@ -96,32 +88,28 @@ class AtLayer(Generic[Params]):
         self, forward: Callable[[Any], Output], x: Any, y: Tensor, copy: Tensor | None = None
     ) -> tuple[Output, Tensor]:
         """Run the model and augment at one of the places; fill ``copy`` with the new targets."""
-        if len(self._modules) > 1:
-            self.place = recomputation.same_again(self, self._draw_place)
+        if len(names := list(self._modules)) > 1:
+            draw = partial(_random.integer, len(names), self.augmentation.generator)
+            self.place = names[recomputation.same_again(self, draw)]
         module = self._modules[self.place]
         if module is None:
             x, y = self._augment(self.place, x, y)
             y = _fill(copy, y, self.place)
             return forward(x), y
         call = _Call(self, x, y, copy)
-        handle = module.register_forward_hook(call)
+        remove = module.register_forward_hook(call).remove
         try:
             with self.augmentation.observing(x, y):
                 output = forward(x)
         except BaseException:
-            handle.remove()
+            remove()
             raise
-        found = call.end(handle.remove)
-        if found is None:
+        if (found := call.end(remove)) is None:
             raise PlaceError(
                 f"The module {self.place!r} did not run in the model's forward pass. Name one that "
                 "does; a module inside a compiled function cannot be reached."
             )
         return output, found
-
-    def _draw_place(self) -> str:
-        names = list(self._modules)
-        return names[_random.integer(len(names), self.augmentation.generator)]
 
     def _augment(
         self, place: str, output: Any, y: Tensor, augment: Augment | None = None
@@ -163,14 +151,15 @@ class _Call:
     the same when that part is recomputed.
     """
 
+    new_y: Tensor | None = None
+    _late: "_Late | None" = None
+    _remove: Callable[[], None] | None = None
+
     def __init__(self, at: AtLayer[Any], x: object, y: Tensor, copy: Tensor | None) -> None:
         self.at, self.place = at, at.place
         self.x, self.y, self.copy = x, y, copy
-        self.new_y: Tensor | None = None
         self.around = recomputation.running()
         self._parts: dict[int, ref[object]] = {}  # those in which the module ran
-        self._late: _Late | None = None
-        self._remove: Callable[[], None] | None = None
 
     def __reduce__(self) -> tuple[object, ...]:
         return partial, (_do_nothing,)  # in a copy of the model
@@ -239,9 +228,8 @@ class _Call:
 class _Late:
     """The gradient of targets that were made in a part which runs without gradients."""
 
-    def __init__(self) -> None:
-        self.grad: Tensor | None = None
-        self.recomputed_in = -1
+    grad: Tensor | None = None
+    recomputed_in = -1
 
 
 class _Catch(torch.autograd.Function):
@@ -277,8 +265,7 @@ class _AddLate(torch.autograd.Function):
         return grad, late, None
 
 
-def _do_nothing(module: nn.Module, inputs: object, output: object) -> None:
-    """Leave the output of a module as it is."""
+def _do_nothing(module: nn.Module, inputs: object, output: object) -> None: ...
 
 
 def _fill(copy: Tensor | None, new_y: Tensor, place: str) -> Tensor:

@@ -33,7 +33,8 @@ class Mixup(Augmentation[MixupParams]):
 
     Sample :math:`i` becomes :math:`\lambda (x_i, y_i) + (1 - \lambda) (x_j, y_j)`, with one
     :math:`\lambda \sim \mathrm{Beta}(\alpha, \alpha)` per batch. At a hidden layer,
-    ``Mixup().at(net, "layer")``, this is manifold mixup (Verma et al., ICML 2019).
+    ``Mixup().at(net, "layer")``, this is manifold mixup (Verma et al., ICML 2019). ``p``,
+    ``append``, ``anneal`` and ``generator`` are options of every :class:`Augmentation`.
 
     Args:
         alpha: Concentration of the Beta distribution, greater than 0; near 0 samples stay as they
@@ -42,10 +43,6 @@ class Mixup(Augmentation[MixupParams]):
             ``KernelPairSampler`` lists them: row i is mixed with row n / 2 + i, and n / 2 samples
             come out, also from a batch that is left untouched. Otherwise partners are a random
             permutation of the batch.
-        p: Probability that a batch is touched.
-        append: Return the originals followed by the new samples.
-        anneal: Fraction of training over which the probability falls to zero.
-        generator: Source of randomness; one of its own, seeded 0, if None.
 
     Example:
         >>> x, y = torch.randn(32, 5), torch.randn(32)
@@ -55,6 +52,8 @@ class Mixup(Augmentation[MixupParams]):
     """
 
     neutral = MixupParams(lam=1.0, partners=None)
+    shown: tuple[str, ...] = ("alpha", "paired")
+    paired = False
 
     def __init__(
         self,
@@ -68,29 +67,21 @@ class Mixup(Augmentation[MixupParams]):
     ) -> None:
         super().__init__(p=p, append=append, anneal=anneal, generator=generator)
         self.alpha = check_range("alpha", alpha, 0.0, open_low=True)
-        self._paired = bool(paired)
-
-    @property
-    def paired(self) -> bool:
-        """Whether a batch is samples followed by their partners, of which the samples come out."""
-        return self._paired
+        self.paired = bool(paired)
 
     def draw(self, x: Tensor, y: Tensor) -> MixupParams:
         """Draw lam and the partners."""
         lam = _random.beta(self.alpha, self.generator)
-        partners = _second_half(x) if self.paired else self._draw_partners(y).to(x.device)
-        return MixupParams(lam, partners)
+        if not self.paired:
+            return MixupParams(lam, self._draw_partners(y).to(x.device))
+        half = _half(x)
+        return MixupParams(lam, torch.arange(half, 2 * half, device=x.device))
 
     def transform(self, x: Tensor, y: Tensor, params: MixupParams) -> tuple[Tensor, Tensor]:
         """Mix the rows with ``params.partners``."""
         if params.partners is None:
             return self.originals(x, y)
-        new_x, new_y = mix(
-            as_rows(x),
-            as_rows(y),
-            lam=params.lam,
-            partners=params.partners,
-        )
+        new_x, new_y = mix(as_rows(x), as_rows(y), lam=params.lam, partners=params.partners)
         return new_x.reshape(-1, *x.shape[1:]), new_y.reshape(-1, *y.shape[1:])
 
     def originals(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
@@ -119,10 +110,6 @@ class Mixup(Augmentation[MixupParams]):
         """The choices, as opposed to numbers, that runs in one stack must share."""
         return (*super().structure, self.paired)
 
-    def extra_repr(self) -> str:
-        """Show the settings that matter most."""
-        return f"alpha={self.alpha}, paired={self.paired}, p={self.p}, anneal={self.anneal}"
-
     def _draw_partners(self, y: Tensor) -> Tensor:
         return torch.randperm(len(y), generator=self.generator, device=self.generator.device)
 
@@ -140,11 +127,8 @@ class CMixup(Mixup):
         alpha: Concentration of the Beta distribution, greater than 0.
         bandwidth: Width :math:`b` of the kernel in units of the targets, greater than 0. Not used
             if ``paired``: there the sampler has drawn the partners, with its own.
-        paired: The batch is samples followed by their partners; see :class:`Mixup`.
-        p: Probability that a batch is touched.
-        append: Return the originals followed by the new samples.
-        anneal: Fraction of training over which the probability falls to zero.
-        generator: Source of randomness; one of its own, seeded 0, if None.
+        paired: The batch is samples followed by their partners; see :class:`Mixup`, as for the
+            other options.
 
     Example:
         >>> from regaug.samplers.kernel_pairs import KernelPairSampler
@@ -155,6 +139,8 @@ class CMixup(Mixup):
         >>> new_x.shape, new_y.shape
         (torch.Size([20, 5]), torch.Size([20]))
     """
+
+    shown = ("bandwidth", "alpha", "paired")
 
     def __init__(
         self,
@@ -172,10 +158,6 @@ class CMixup(Mixup):
         )
         self.bandwidth = check_range("bandwidth", bandwidth, 0.0, open_low=True)
 
-    def extra_repr(self) -> str:
-        """Show the settings that matter most."""
-        return f"bandwidth={self.bandwidth}, {super().extra_repr()}"
-
     def _draw_partners(self, y: Tensor) -> Tensor:
         rows = y.detach().reshape(len(y), -1)
         probabilities = kernel_probabilities(rows, bandwidth=self.bandwidth)
@@ -183,11 +165,6 @@ class CMixup(Mixup):
         cumulative = probabilities.to(self.generator.device).cumsum(dim=1)
         draws = torch.empty_like(cumulative[:, -1:]).uniform_(generator=self.generator)
         return torch.searchsorted(cumulative, draws * cumulative[:, -1:], right=True).squeeze(1)
-
-
-def _second_half(x: Tensor) -> Tensor:
-    half = _half(x)
-    return torch.arange(half, 2 * half, device=x.device)
 
 
 def _half(x: Tensor) -> int:

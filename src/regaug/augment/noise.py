@@ -12,12 +12,7 @@ from regaug.functional.precision import cast, working_dtype
 
 @dataclass(frozen=True, eq=False)
 class NoiseParams:
-    """What is added to a batch; None where it is left as it is.
-
-    Attributes:
-        x: Noise of the inputs, in their shape.
-        y: Noise of the targets, in their shape.
-    """
+    """What is added to inputs and targets, in their shapes; None where a batch is left as it is."""
 
     x: Tensor | None
     y: Tensor | None
@@ -26,13 +21,11 @@ class NoiseParams:
 class GaussianNoise(Augmentation[NoiseParams]):
     r"""Add independent noise from :math:`N(0, \sigma^2)` to inputs and targets.
 
+    ``p``, ``append``, ``anneal`` and ``generator`` are options of every :class:`Augmentation`.
+
     Args:
         sigma: Standard deviation of the noise, at least 0, in units of the data: scale inputs and
             targets to order one first.
-        p: Probability that a batch is touched.
-        append: Return the originals followed by the new samples.
-        anneal: Fraction of training over which the probability falls to zero.
-        generator: Source of randomness; one of its own, seeded 0, if None.
 
     Example:
         >>> x, y = torch.zeros(1000, 5), torch.zeros(1000)
@@ -42,6 +35,7 @@ class GaussianNoise(Augmentation[NoiseParams]):
     """
 
     neutral = NoiseParams(x=None, y=None)
+    shown = ("sigma",)
 
     def __init__(
         self,
@@ -62,10 +56,6 @@ class GaussianNoise(Augmentation[NoiseParams]):
     def transform(self, x: Tensor, y: Tensor, params: NoiseParams) -> tuple[Tensor, Tensor]:
         """Add the noise."""
         return _add(x, params.x), _add(y, params.y)
-
-    def extra_repr(self) -> str:
-        """Show the settings that matter most."""
-        return f"sigma={self.sigma}, p={self.p}, anneal={self.anneal}"
 
     def _draw_like(self, batch: Tensor) -> Tensor:
         # Half precision would round small noise away before it is added, so it gets float32.

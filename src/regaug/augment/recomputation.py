@@ -6,7 +6,7 @@ part, which lives as long as the graph that may need it; what is drawn in the pa
 """
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import FrameType
 from typing import NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
@@ -20,17 +20,11 @@ T = TypeVar("T")
 
 
 class Parts(NamedTuple):
-    """The checkpointed parts of a forward pass that are running, innermost first.
+    """The checkpointed parts of a forward pass that are running, innermost first."""
 
-    Attributes:
-        first: Those that run for the first time.
-        again: Those that are being recomputed.
-        run: Tells this recomputation from others of the same part.
-    """
-
-    first: tuple[object, ...] = ()
-    again: tuple[object, ...] = ()
-    run: tuple[int, int] = (-1, -1)
+    first: tuple[object, ...] = ()  # those that run for the first time
+    again: tuple[object, ...] = ()  # those that are being recomputed
+    run: tuple[int, int] = (-1, -1)  # tells this recomputation from others of the same part
 
 
 NONE = Parts()
@@ -39,9 +33,10 @@ NONE = Parts()
 class _Kept:
     """What one object has drawn in a part, and how much of it this recomputation has used."""
 
+    run, used = (-1, -1), 0
+
     def __init__(self) -> None:
         self.values: list[object] = []
-        self.run, self.used = (-1, -1), 0
 
 
 _kept: WeakKeyDictionary[object, WeakKeyDictionary[object, _Kept]] = WeakKeyDictionary()
@@ -64,36 +59,36 @@ def running() -> Parts:
     if not may_be_needed():
         return NONE
     first, again = [], list[tuple[object, FrameType]]()
-    for frame in _frames():
-        name, known = frame.f_code.co_qualname, frame.f_locals
-        if name == "CheckpointFunction.forward":  # the variant called reentrant
-            first.append(known["ctx"])
-        elif name == "CheckpointFunction.backward":
-            again.append((known["ctx"], frame))
-        elif name.endswith(".unpack_hook"):  # the other
-            again.append((known["frame"], frame))
-        elif name == "checkpoint" and known.get("gen") is not None:
-            first.append(known["gen"].gi_frame.f_locals["new_frame"])
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_filename == checkpoint.__file__:  # a call in PyTorch's module
+            name, known = frame.f_code.co_qualname, frame.f_locals
+            if name == "CheckpointFunction.forward":  # the variant called reentrant
+                first.append(known["ctx"])
+            elif name == "CheckpointFunction.backward":
+                again.append((known["ctx"], frame))
+            elif name.endswith(".unpack_hook"):  # the other
+                again.append((known["frame"], frame))
+            elif name == "checkpoint" and known.get("gen") is not None:
+                first.append(known["gen"].gi_frame.f_locals["new_frame"])
+        frame = frame.f_back
     run = (torch._C._current_graph_task_id(), id(again[0][1])) if again else (-1, -1)
     return Parts(tuple(first), tuple(part for part, _ in again), run)
 
 
 def same_again(owner: object, draw: Callable[[], T], parts: Parts | None = None) -> T:
-    """Return what ``draw`` gives, and the same once more when the caller is recomputed.
+    """Return what ``draw`` gives ``owner``, and the same once more when that is recomputed.
 
-    Args:
-        owner: Whose draw it is; it may make several in one part.
-        draw: Makes the draw.
-        parts: ``running()``, if the caller has it already.
+    ``parts`` is ``running()``, if the caller has it already.
     """
     parts = running() if parts is None else parts
-    value = _recall(owner, parts, draw) if parts.again else draw()
+    value: T = _recall(owner, parts) if parts.again else draw()  # type: ignore[assignment]  # its own
     for part in parts.first:
         _kept.setdefault(part, WeakKeyDictionary()).setdefault(owner, _Kept()).values.append(value)
     return value
 
 
-def _recall(owner: object, parts: Parts, draw: Callable[[], T]) -> T:
+def _recall(owner: object, parts: Parts) -> object:
     for part in parts.again:
         if (kept := _kept.get(part, _NOTHING).get(owner)) is None:
             continue
@@ -102,19 +97,9 @@ def _recall(owner: object, parts: Parts, draw: Callable[[], T]) -> T:
         if kept.used == len(kept.values):
             break
         kept.used += 1
-        value: T = kept.values[kept.used - 1]  # type: ignore[assignment]  # its own draw
-        return value
+        return kept.values[kept.used - 1]
     raise RegaugError(
         f"A checkpointed part of a forward pass runs again and asks {type(owner).__name__} for a "
         "draw that it did not ask for the first time, so its gradient would be wrong. Make the "
         "part do the same in both runs, or augment outside of it."
     )
-
-
-def _frames() -> Iterator[FrameType]:
-    """Go through the calls that are made in PyTorch's module of checkpoints, innermost first."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        if frame.f_code.co_filename == checkpoint.__file__:
-            yield frame
-        frame = frame.f_back

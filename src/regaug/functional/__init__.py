@@ -2,9 +2,10 @@
 
 from regaug.functional.anchor import ada
 from regaug.functional.curvature import cems
+from regaug.functional.decomposition import rank_at_share
 from regaug.functional.foma import foma
 from regaug.functional.mixing import kernel_probabilities, mix
-from regaug.functional.spectral import rank_at_share, scale_singular_values
+from regaug.functional.spectral import scale_singular_values
 
 __all__ = [
     "ada",

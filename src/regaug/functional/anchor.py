@@ -77,11 +77,6 @@ def group_means(rows: Tensor, groups: Tensor, n_groups: int) -> Tensor:
 
     Sums of many rows lose digits, hence float64. Adding by index needs neither an n x n projection
     nor a matrix product, which autocast would carry out in half precision.
-
-    Args:
-        rows: ``(n, d)``.
-        groups: Group of each row, from 0 to ``n_groups`` - 1, ``(n,)``.
-        n_groups: Number of groups.
     """
     sums = rows.new_zeros(n_groups, rows.shape[1], dtype=torch.float64)
     sums = sums.index_add(0, groups, rows.double())

@@ -6,19 +6,17 @@ Near a point the sheet is ``v = g u + u^T H u / 2``, with tangent coordinates ``
 """
 
 import math
-from collections.abc import Iterator
 
 import torch
 from torch import Tensor
 
 from regaug._checks import check_choice, check_finite, check_floating, check_range, check_rows
 from regaug.exceptions import ArgumentError
+from regaug.functional.decomposition import ROUNDING, decompose
 from regaug.functional.precision import cast
-from regaug.functional.spectral import decompose
 
 # A smaller ridge could be lost in the rounding of a system that has no full rank.
 SMALLEST_RIDGE = 1e-9
-_ROUNDING = torch.finfo(torch.float64).eps
 
 
 def cems(
@@ -44,9 +42,8 @@ def cems(
     .. math:: \tfrac{1}{q} \textstyle\sum_j |v_j - f(u_j)|^2
               + \mathrm{ridge}\,(s^2 |g|^2 + s^4 \sum_{a \le b} |h_{ab}|^2).
 
-    The step is a constant to the gradient, which reaches ``x`` and ``y`` through the point alone
-    (the Jacobian is the identity): the derivative of the directions is not finite when
-    neighbors coincide or singular values are equal.
+    The step is a constant to the gradient (the Jacobian is the identity): the derivative of the
+    directions is not finite when neighbors coincide or singular values are equal.
 
     Args:
         x: Inputs of shape ``(..., n, d_x)``.
@@ -60,8 +57,7 @@ def cems(
         tangents: What :func:`tangent_planes` gives for the neighborhoods and at least ``d``, if it
             is known already; finding them takes most of the time.
         order: 2 for the curved sheet, 1 without ``H`` (a plane through the point).
-        block: Numbers held at a time in the linear systems of the points (256 MB); nearly always
-            enough for all of them.
+        block: Numbers held at a time in the linear systems of the points (256 MB).
 
     Returns:
         New inputs and targets; shapes, dtypes and device are kept.
@@ -93,19 +89,10 @@ def cems(
 
 
 def tangent_planes(neighborhoods: Tensor, d: int) -> Tensor:
-    """Return the ``d`` principal directions of neighborhoods, those there are, as rows.
+    """Return the ``d`` principal directions of neighborhoods ``(..., q, r)``, those there are.
 
-    Args:
-        neighborhoods: Joint rows ``(..., q, r)``.
-        d: How many, at least 1.
-
-    Returns:
-        ``(..., d, r)`` in float64, orthonormal, the largest entry of each positive; zeros where a
-        neighborhood has no extent.
-
-    Example:
-        >>> tangent_planes(torch.tensor([[0.0, 0.0], [3.0, 4.0]]), 1)
-        tensor([[0.6000, 0.8000]], dtype=torch.float64)
+    They are the rows of ``(..., d, r)`` in float64, orthonormal, the largest entry of each
+    positive; zeros where a neighborhood has no extent.
     """
     rows = neighborhoods.double()
     return _tangent(rows - _center(rows), d)
@@ -128,13 +115,11 @@ def _offsets(
     tangent = tangent[..., : eta.shape[-1], :]
     eta = eta[..., : tangent.shape[-2]]
     at_points, at_rows = points @ tangent.mT, rows @ tangent.mT
-    weights = torch.cat(
-        [
-            _weights(at_rows.unsqueeze(-3) - part.unsqueeze(-2), steps, ridge, order)
-            for part, steps in _blocks(at_points, eta, at_rows.shape, block)
-        ],
-        dim=-2,
-    )
+    *leading, q, d = at_rows.shape  # the systems must fit in memory: nearly always one block
+    count = max(block // (math.prod(leading) * q * max(q, d, 1)), 1)
+    blocks = zip(torch.split(at_points, count, -2), torch.split(eta, count, -2), strict=True)
+    around = ((at_rows.unsqueeze(-3) - part.unsqueeze(-2), steps) for part, steps in blocks)
+    weights = torch.cat([_weights(u, steps, ridge, order) for u, steps in around], dim=-2)
     pull = weights @ rows - weights.sum(-1, keepdim=True) * points
     return eta @ tangent + pull - (pull @ tangent.mT) @ tangent
 
@@ -143,15 +128,6 @@ def _center(rows: Tensor) -> Tensor:
     # The first row goes first: equal rows then differ by exactly nothing, not by their rounding.
     first = rows[..., :1, :]
     return first + (rows - first).mean(dim=-2, keepdim=True)
-
-
-def _blocks(
-    points: Tensor, eta: Tensor, shape: torch.Size, block: int
-) -> Iterator[tuple[Tensor, Tensor]]:
-    """Cut the points so that their systems fit in memory; nearly always one block."""
-    *leading, q, d = shape
-    count = max(block // (math.prod(leading) * q * max(q, d, 1)), 1)
-    return zip(torch.split(points, count, -2), torch.split(eta, count, -2), strict=True)
 
 
 def _tangent(rows: Tensor, d: int) -> Tensor:
@@ -165,7 +141,7 @@ def _tangent(rows: Tensor, d: int) -> Tensor:
     if q < r:  # these are left singular vectors; mapping them back squares their errors
         vectors = torch.linalg.qr(rows.mT @ vectors).Q
     largest = vectors.gather(-2, vectors.abs().argmax(-2, keepdim=True))
-    has_extent = values > max(q, r) * _ROUNDING * values[..., :1]
+    has_extent = values > max(q, r) * ROUNDING * values[..., :1]
     return (vectors * (torch.where(largest < 0, -1.0, 1.0) * has_extent.unsqueeze(-2))).mT
 
 
@@ -218,13 +194,10 @@ def _check_arguments(x: Tensor, y: Tensor, eta: Tensor, neighborhoods: Tensor | 
         )
     for name, tensor in (("x", x), ("y", y), ("eta", eta)):
         check_finite(name, tensor)
-    if neighborhoods is not None:
-        _check_neighborhoods(neighborhoods, x.shape[:-1], x.shape[-1] + y.shape[-1])
-
-
-def _check_neighborhoods(neighborhoods: Tensor, leading: torch.Size, columns: int) -> None:
+    if neighborhoods is None:
+        return
     check_floating("neighborhoods", neighborhoods)
-    shape = neighborhoods.shape
+    leading, columns, shape = x.shape[:-1], x.shape[-1] + y.shape[-1], neighborhoods.shape
     if len(shape) < 2 or shape[-2] < 1 or shape != (*leading, shape[-2], columns):
         raise ArgumentError(
             "`neighborhoods` must be (..., n, q, d_x + m) with at least one joint row around every "

@@ -8,31 +8,20 @@ from torch import Tensor
 
 from regaug._checks import check_choice, check_finite, check_rows
 from regaug.exceptions import NonFiniteError
+from regaug.functional.decomposition import Spectrum, decompose
 from regaug.functional.precision import cast
-from regaug.functional.spectral import (
-    Gradient,
-    Scale,
-    Spectrum,
-    decompose,
-    scale_singular_values,
-)
+from regaug.functional.spectral import Gradient, Scale, scale_singular_values
 
 Targets = Literal["joint", "keep"]
 
 
 @dataclass(slots=True)
 class Joint:
-    """The matrix ``[x, y]`` that FOMA decomposes.
+    """The matrix ``[x, y]`` that FOMA decomposes."""
 
-    Attributes:
-        rows: ``(..., n, d + m)``; the deviations from ``mean`` if there is one.
-        mean: Mean row, ``(..., 1, d + m)``, when the batch is decomposed about its mean.
-        spectrum: The decomposition of ``rows``.
-    """
-
-    rows: Tensor
-    mean: Tensor | None
-    spectrum: Spectrum
+    rows: Tensor  # (..., n, d + m); the deviations from the mean if there is one
+    mean: Tensor | None  # (..., 1, d + m), when the batch is decomposed about its mean
+    spectrum: Spectrum  # of the rows
 
 
 def join(x: Tensor, y: Tensor, *, center: bool = False) -> Joint:
@@ -44,8 +33,7 @@ def join(x: Tensor, y: Tensor, *, center: bool = False) -> Joint:
     if x.dtype != y.dtype:
         dtype = torch.promote_types(x.dtype, y.dtype)
         x, y = x.to(dtype), y.to(dtype)
-    rows = torch.cat([x, y], dim=-1)
-    mean = None
+    rows, mean = torch.cat([x, y], dim=-1), None
     if center:
         mean = rows.mean(dim=-2, keepdim=True)
         rows = rows - mean

@@ -3,13 +3,7 @@
 import torch
 from torch import Tensor
 
-from regaug._checks import (
-    check_finite,
-    check_floating,
-    check_per_matrix,
-    check_range,
-    check_rows,
-)
+from regaug._checks import check_finite, check_floating, check_per_matrix, check_range, check_rows
 from regaug.exceptions import ArgumentError, ArgumentTypeError
 from regaug.functional.precision import cast, working_dtype
 
@@ -95,11 +89,8 @@ def _mix_rows(rows: Tensor, lam: float | Tensor, partners: Tensor) -> Tensor:
         others = torch.take_along_dim(rows, partners[..., None], dim=-2)
     dtype = working_dtype(rows)
     own, others = own.to(dtype), others.to(dtype)
-    if isinstance(lam, Tensor):
-        new = torch.lerp(others, own, lam.to(rows.device, dtype)[..., None, None])
-    else:
-        new = torch.lerp(others, own, lam)
-    return cast(new, rows.dtype)
+    share = lam.to(rows.device, dtype)[..., None, None] if isinstance(lam, Tensor) else lam
+    return cast(torch.lerp(others, own, share), rows.dtype)
 
 
 def _check_partners(partners: Tensor, shape: torch.Size) -> None:

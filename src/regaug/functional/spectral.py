@@ -9,27 +9,30 @@ pairs *across the cut* only. Equal or zero singular values on one side of it, wh
 gradient of an SVD NaN, never enter.
 """
 
-import math
-from bisect import bisect_right
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Any, Literal, TypeVar
 
 import torch
 from torch import Tensor
-from torch._C._functorch import get_unwrapped, is_batchedtensor, is_gradtrackingtensor
 from torch.autograd import forward_ad
 
 from regaug._checks import (
     check_choice,
-    check_finite,
     check_floating,
     check_integer,
     check_per_matrix,
     check_range,
 )
 from regaug.exceptions import ArgumentError, RegaugError
+from regaug.functional.decomposition import (
+    ROUNDING,
+    Spectrum,
+    decompose,
+    decompose_by_svd,
+    is_resolved,
+    is_wide,
+)
 from regaug.functional.precision import cast
 
 Scale = Literal["trailing", "leading"]
@@ -40,74 +43,7 @@ Number = TypeVar("Number", float, Tensor)
 # A gap (w_i - w_j) below this share of w_i has no usable derivative, so 1 / (w_i - w_j) is bounded
 # there. Well-posed cuts (s_k - s_{k+1} at least 1e-3 s_k) are wider by far and are not touched.
 _NARROWEST_GAP = 1e-5
-_ROUNDING = torch.finfo(torch.float64).eps
 _TINY = torch.finfo(torch.float64).tiny
-# A matrix whose largest eigenvalue lies outside this range is first divided by its largest entry.
-_SMALLEST, _LARGEST = 1e-30, 1e30
-# Estimated relative error of a float64 result above which the Gram way gives way to an SVD.
-_FLOAT64_ERROR = 2e-11
-_NO_SECOND = (
-    "The exact derivative of scale_singular_values has no derivative of its own. Use "
-    "gradient='frozen', which has."
-)
-
-
-@dataclass(slots=True)
-class Spectrum:
-    """Eigenvalues and eigenvectors of the smaller Gram matrix of ``a``, in float64.
-
-    Attributes:
-        values: Squared singular values of ``a / scale`` in ascending order, ``(..., m)``.
-        vectors: Their directions as columns, ``(..., m, m)``; left singular vectors when ``a``
-            has fewer rows than columns, right ones otherwise.
-        levels: ``values`` as a list, for one matrix only: Python reads it faster than a tensor.
-        scale: What ``a`` was divided by, ``(..., 1, 1)``; None when it was used as it is.
-    """
-
-    values: Tensor
-    vectors: Tensor
-    levels: list[float] | None
-    scale: Tensor | None = None
-
-    def rank_at_share(self, rho: float | Tensor) -> int | Tensor:
-        """Return :func:`rank_at_share` of the singular values of ``a``."""
-        if self.levels is None or isinstance(rho, Tensor):
-            singular_values = self.values.clamp(min=0.0).sqrt()  # rounding can leave -1e-17
-            return rank_at_share(singular_values.flip(-1), rho)
-        sums = list(accumulate(math.sqrt(max(level, 0.0)) for level in reversed(self.levels)))
-        return bisect_right(sums, rho * sums[-1])
-
-
-def decompose(a: Tensor) -> Spectrum:
-    """Find the singular values and the smaller side's singular vectors of ``a``.
-
-    The Gram matrix squares the condition number, so it is accumulated in float64. No gradient is
-    recorded: :func:`scale_singular_values` has its own.
-
-    Args:
-        a: Matrices of shape ``(..., n, r)``.
-    """
-    _check_not_mapped(a)
-    rows = a.detach().double()
-    try:
-        values, vectors = torch.linalg.eigh(_gram(rows))
-        if values.ndim == 1:
-            levels = values.tolist()
-            smallest = largest = levels[-1]
-        else:
-            levels = None
-            smallest, largest = (bound.item() for bound in values[..., -1].aminmax())
-        if smallest > _SMALLEST and largest < _LARGEST:
-            return Spectrum(values, vectors, levels)
-    except torch.linalg.LinAlgError:  # type: ignore[attr-defined]  # one answer to NaN and infinity
-        pass
-
-    check_finite("a", a)
-    scale = rows.abs().amax((-2, -1), keepdim=True)
-    scale = scale.where(scale > 0, 1.0)
-    rows = rows / scale
-    values, vectors = torch.linalg.eigh(_gram(rows))
-    return Spectrum(values, vectors, values.tolist() if values.ndim == 1 else None, scale)
 
 
 def scale_singular_values(
@@ -146,8 +82,7 @@ def scale_singular_values(
                 [0.0000, 0.5000]])
         >>> stack = torch.stack([a, a])  # many matrices, each with its own factor and cut
         >>> scale_singular_values(stack, lam=torch.tensor([0.5, 0.0]), k=torch.tensor([1, 0]))[1]
-        tensor([[0., 0.],
-                [0., 0.]])
+        tensor([[0., 0.], [0., 0.]])
     """
     check_floating("a", a)
     if a.ndim < 2 or a.numel() == 0:
@@ -167,52 +102,13 @@ def scale_singular_values(
         k = check_integer("k", k, 0, rank)
 
     spectrum = decompose(a) if spectrum is None else spectrum
-    if a.dtype == torch.float64 and not _is_resolved(spectrum, k):
-        spectrum = _decompose_by_svd(a, spectrum.scale)
+    if a.dtype == torch.float64 and not is_resolved(spectrum, k):
+        spectrum = decompose_by_svd(a, spectrum.scale)
     if spectrum.scale is None:
         return _rescale(a, spectrum, lam, k, scale, gradient)
     # Extreme magnitudes: work at order one, in float64 so that the scale itself always fits.
     new = _rescale(a / spectrum.scale, spectrum, lam, k, scale, gradient) * spectrum.scale
     return cast(new, a.dtype)
-
-
-def _check_not_mapped(a: Tensor) -> None:
-    """Refuse a tensor of ``torch.func.vmap``: the cut of a matrix must be read from its values."""
-    while is_gradtrackingtensor(a):
-        a = get_unwrapped(a)
-    if is_batchedtensor(a):
-        raise RegaugError(
-            "The singular values of a batch cannot be found under torch.func.vmap. Give the whole "
-            "stack (..., n, r) at once: every function takes one as it is."
-        )
-
-
-def rank_at_share(singular_values: Tensor, rho: float | Tensor) -> Tensor:
-    r"""Count the leading singular values that together make up at most the share ``rho``.
-
-    The share is that of the values themselves, not of their squares: the largest ``k`` with
-    :math:`s_1 + \dots + s_k \le \rho \sum_j s_j`. It may be 0 and it may be all of them.
-
-    Args:
-        singular_values: Non-negative values in descending order, ``(..., m)``.
-        rho: Share in [0, 1]; a number or a tensor of the leading shape ``(...)``.
-
-    Returns:
-        An int64 tensor of shape ``(...)``.
-
-    Example:
-        >>> rank_at_share(torch.tensor([6.0, 3.0, 1.0]), 0.9)
-        tensor(2)
-    """
-    check_floating("singular_values", singular_values)
-    if isinstance(rho, Tensor):
-        rho = check_per_matrix("rho", rho, singular_values.shape[:-1], low=0.0, high=1.0)
-        rho = rho[..., None]
-    else:
-        rho = check_range("rho", rho, 0.0, 1.0)
-    cumulative = singular_values.double().cumsum(-1)
-    # The last sum is the total: comparing with it, rather than dividing, makes rho = 1 exact.
-    return (cumulative <= rho * cumulative[..., -1:]).sum(-1)
 
 
 def _rescale(
@@ -233,7 +129,7 @@ def _rescale(
     is_leading = basis.shape[-1] <= others.shape[-1]
     if not is_leading:  # the narrower side is less work
         basis, others, inside, outside = others, basis, outside, inside
-    cut = _Cut(is_leading, _is_wide(a), inside, outside, spectrum.levels, k)
+    cut = _Cut(is_leading, is_wide(a), inside, outside, spectrum.levels, k)
     with _no_autocast(a):
         parts = rows, basis, others, spectrum.values, cut
         if gradient == "frozen":
@@ -249,23 +145,14 @@ def _rescale(
 
 @dataclass(slots=True)
 class _Cut:
-    """The two sides of a cut.
+    """The two sides of a cut."""
 
-    Attributes:
-        is_leading: Whether the basis, the narrower side, is the leading one.
-        is_wide: Whether they are left singular vectors.
-        inside: Factor of the directions in the basis.
-        outside: Factor of the others.
-        levels: All eigenvalues, for one matrix only.
-        k: Number of leading directions.
-    """
-
-    is_leading: bool
-    is_wide: bool
-    inside: Factor
-    outside: Factor
-    levels: list[float] | None
-    k: int | Tensor
+    is_leading: bool  # whether the basis, the narrower side, is the leading one
+    is_wide: bool  # whether they are left singular vectors
+    inside: Factor  # of the directions in the basis
+    outside: Factor  # of the others
+    levels: list[float] | None  # all eigenvalues, for one matrix only
+    k: int | Tensor  # number of leading directions
 
 
 def _combine(a: Tensor, basis: Tensor, cut: _Cut) -> tuple[Tensor, Tensor]:
@@ -369,12 +256,13 @@ class _Once(torch.autograd.Function):
         pass
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
-        raise RegaugError(_NO_SECOND)
+    def backward(ctx: Any, *along: Tensor) -> Any:
+        raise RegaugError(
+            "The exact derivative of scale_singular_values has no derivative of its own. Use "
+            "gradient='frozen', which has."
+        )
 
-    @staticmethod
-    def jvp(ctx: Any, *tangents: Tensor) -> Any:
-        raise RegaugError(_NO_SECOND)
+    jvp = backward
 
 
 def _once(new: Tensor, a: Tensor) -> Tensor:
@@ -395,15 +283,12 @@ def _add(base: Tensor, left: Tensor, right: Tensor) -> Tensor:
 
 
 def _cut(columns: Tensor, k: int | Tensor) -> tuple[Tensor, Tensor]:
-    """Return the ``k`` leading (last) ones of the ascending columns, and the others.
-
-    A cut per matrix cannot be a slice: there both results keep every column and have zeros in
-    those that are not theirs.
-    """
+    """Return the ``k`` leading (last) ones of the ascending columns, and the others."""
     rank = columns.shape[-1]
     if isinstance(k, int):
         trailing, leading = columns.split_with_sizes((rank - k, k), -1)
         return leading, trailing
+    # A cut per matrix cannot be a slice: both keep every column, with zeros where it is not theirs.
     is_leading = torch.arange(rank, device=columns.device) >= rank - k[..., None]
     is_leading = is_leading[..., None, :]
     return columns * is_leading, columns * ~is_leading
@@ -411,8 +296,7 @@ def _cut(columns: Tensor, k: int | Tensor) -> tuple[Tensor, Tensor]:
 
 def _signed_gaps(values: Tensor, cut: _Cut) -> Tensor:
     """Return w_j - w_i for j in the basis and i in the others, bounded away from zero."""
-    levels, k = cut.levels, cut.k
-    rank = values.shape[-1]
+    levels, k, rank = cut.levels, cut.k, values.shape[-1]
     if isinstance(k, int):
         low, high = values.split_with_sizes((rank - k, k), -1)
     else:
@@ -438,46 +322,7 @@ def _signed_gaps(values: Tensor, cut: _Cut) -> Tensor:
 
 def _narrowest_gap(edge: Number, largest: Number, rank: int) -> Number:
     """Return the gap that counts as zero next to the eigenvalue at the edge of the cut."""
-    return _NARROWEST_GAP * edge + _ROUNDING * rank * largest + _TINY
-
-
-def _is_resolved(spectrum: Spectrum, k: int | Tensor) -> bool:
-    """Tell whether the Gram matrix separates both sides of every cut well enough for float64."""
-    values = spectrum.values.clamp(min=0.0)
-    rank = values.shape[-1]
-    k = torch.as_tensor(k, device=values.device).expand(values.shape[:-1])[..., None]
-    is_cut = (k > 0) & (k < rank)
-    above = values.gather(-1, (rank - k).clamp(max=rank - 1))
-    below = values.gather(-1, (rank - k - 1).clamp(min=0))
-    error = _ROUNDING * (values[..., -1:] * above).sqrt()
-    return bool((~is_cut | (error <= _FLOAT64_ERROR * (above - below))).all())
-
-
-def _decompose_by_svd(a: Tensor, scale: Tensor | None) -> Spectrum:
-    """Like :func:`decompose`, slower, without squaring the condition number."""
-    rows = a.detach() if scale is None else a.detach() / scale
-    left, s, right = torch.linalg.svd(rows, full_matrices=False)
-    vectors = left if _is_wide(a) else right.mT
-    values = s.square().flip(-1)
-    return Spectrum(values, vectors.flip(-1), values.tolist() if values.ndim == 1 else None, scale)
-
-
-def _is_wide(a: Tensor) -> bool:
-    return bool(a.shape[-2] < a.shape[-1])
-
-
-def _gram(a: Tensor) -> Tensor:
-    """Return ``a a^T`` for wide matrices and ``a^T a`` for tall ones; its lower triangle counts."""
-    a = a if _is_wide(a) else a.mT
-    rank = a.shape[-2]
-    if rank <= 64:
-        return a @ a.mT
-    # Only the lower triangle is read, so a quarter of the work can be left out.
-    upper, lower = a.split_with_sizes((rank // 2, rank - rank // 2), -2)
-    gram = a.new_zeros(*a.shape[:-1], rank)
-    gram[..., : rank // 2, : rank // 2] = upper @ upper.mT
-    gram[..., rank // 2 :, :] = lower @ a.mT
-    return gram
+    return _NARROWEST_GAP * edge + ROUNDING * rank * largest + _TINY
 
 
 def _no_autocast(a: Tensor) -> AbstractContextManager[Any]:

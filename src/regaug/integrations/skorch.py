@@ -24,12 +24,9 @@ except ImportError as error:
 class AugmentedNetRegressor(NeuralNetRegressor):  # type: ignore[misc]
     """A ``skorch.NeuralNetRegressor`` that augments its training batches, and nothing else.
 
-    Write ``AugmentedNetRegressor`` where ``NeuralNetRegressor`` stood and name a ``method``. What
-    an augmentation must learn of the data it learns from the training part of ``train_split``;
-    validation rows and predictions are left alone. The method's sampler draws the batches, whole
-    ones in random order, from ``iterator_train__batch_size`` or ``batch_size``; skorch's own
-    default goes through the rows in their order, and ``method="erm"`` is plain training with
-    random batches. The training part is read once before the first epoch, for its targets.
+    What an augmentation must learn of the data it learns from the training part of ``train_split``,
+    which is read once before the first epoch. The method's sampler draws the batches, whole ones in
+    random order; skorch's own default goes through the rows in their order.
 
     Inputs and targets should be standardized: the settings of the methods are meant for that.
     Every call of ``fit`` or ``partial_fit`` is one training: ``anneal`` counts its epochs. A score
@@ -65,9 +62,7 @@ class AugmentedNetRegressor(NeuralNetRegressor):  # type: ignore[misc]
         **kwargs: Any,
     ) -> None:
         super().__init__(module, *args, **kwargs)
-        self.method = method
-        self.method_settings = method_settings
-        self.seed = seed
+        self.method, self.method_settings, self.seed = method, method_settings, seed
 
     def fit_loop(self, X: Any, y: Any = None, epochs: int | None = None, **params: Any) -> Any:  # noqa: N803
         """Train as skorch does, with augmentation."""
@@ -104,19 +99,15 @@ class AugmentedNetRegressor(NeuralNetRegressor):  # type: ignore[misc]
         if self.augmenting_ is not None:
             self.augmenting_.start_epoch(len(self.history) - 1)
 
-    def on_batch_begin(
-        self, net: Any, batch: Any = None, training: bool = False, **kwargs: Any
-    ) -> None:
+    def on_batch_begin(self, net: Any, *args: Any, training: bool = False, **kwargs: Any) -> None:
         """Count the steps."""
-        super().on_batch_begin(net, batch=batch, training=training, **kwargs)
+        super().on_batch_begin(net, *args, training=training, **kwargs)
         if training and self.augmenting_ is not None:
             self.augmenting_.start_step()
 
-    def on_batch_end(
-        self, net: Any, batch: Any = None, training: bool = False, **kwargs: Any
-    ) -> None:
+    def on_batch_end(self, net: Any, *args: Any, training: bool = False, **kwargs: Any) -> None:
         """Make sure that the batch has been augmented."""
-        super().on_batch_end(net, batch=batch, training=training, **kwargs)
+        super().on_batch_end(net, *args, training=training, **kwargs)
         if training and self.augmenting_ is not None and not self.augmenting_.has_run:
             raise PlaceError(
                 f"{type(self).__name__} has a `train_step_single` of its own, which must call "
@@ -150,14 +141,14 @@ class _Augmenting:
 
     def prepare(self, rows: Iterable[Any], batch_size: int, *, drop_last: bool) -> BatchSampler:
         """Learn from the training rows what has to be known of them; return the sampler."""
-        learns, xs, ys = self.augmentation.learns, [], []
+        xs, ys = [], []
         for batch in rows:
             x, y = unpack_data(batch)
             ys.append(to_tensor(y, device="cpu"))
-            if learns:
+            if self.augmentation.learns:
                 xs.append(to_tensor(x, device="cpu"))
         y = torch.cat(ys)
-        if learns:
+        if xs:
             self.ready.fit(torch.cat(xs), y)
         if self.device is not None:
             self.augmentation.to(self.device)
@@ -184,7 +175,7 @@ class _Augmenting:
         self.has_run, self.weight = True, 1.0
         if self.at is None or self.ready.inputs_too:
             x, y = self.augmentation(x, y)
-            self.weight *= self.augmentation.weight
+            self.weight = self.augmentation.weight
         if self.at is None:
             return infer(x), x, y
         y_pred, y = self.at.call(infer, x, y)

@@ -14,6 +14,8 @@ from regaug._checks import check_finite, check_integer
 from regaug.exceptions import ArgumentError
 
 Indices = NDArray[np.int64]
+Values = NDArray[np.float64]
+Targets = Tensor | NDArray[Any] | Sequence[float]
 
 
 class BatchSampler(Sampler[list[int]]):
@@ -37,7 +39,7 @@ class BatchSampler(Sampler[list[int]]):
 
     def __init__(
         self,
-        y: Tensor | NDArray[Any] | Sequence[float],
+        y: Targets,
         batch_size: int,
         *,
         seed: int = 0,
@@ -45,10 +47,8 @@ class BatchSampler(Sampler[list[int]]):
         rank: int | None = None,
         world_size: int | None = None,
     ) -> None:
-        self.y = _as_rows(y)
-        self.batch_size = check_integer(
-            "batch_size", batch_size, 1, len(self.y), hint="There are no more samples than that."
-        )
+        self.y, hint = _as_rows(y), "There are no more samples than that."
+        self.batch_size = check_integer("batch_size", batch_size, 1, len(self.y), hint=hint)
         self.seed = check_integer("seed", seed, 0)
         self.drop_last = bool(drop_last)
         self.epoch = 0
@@ -113,11 +113,7 @@ class BatchSampler(Sampler[list[int]]):
 
 
 def group_by_key(
-    y: NDArray[np.float64],
-    batch_size: int,
-    rng: np.random.Generator,
-    *,
-    key: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+    y: Values, batch_size: int, rng: np.random.Generator, *, key: Callable[[Values], Values]
 ) -> Indices:
     """Order the samples so that each run of ``batch_size`` is a random sample and its company.
 
@@ -137,7 +133,7 @@ def group_by_key(
     return np.concatenate([*batches, unused])
 
 
-def _as_rows(y: Tensor | NDArray[Any] | Sequence[float]) -> NDArray[np.float64]:
+def _as_rows(y: Targets) -> Values:
     """Return the targets as the rows of a finite float64 array."""
     # Through NumPy, because torch would read a list of Python floats as float32.
     rows = y.detach().cpu() if isinstance(y, Tensor) else torch.from_numpy(np.array(y))

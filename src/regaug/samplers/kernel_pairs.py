@@ -1,18 +1,11 @@
 """Batches of samples, each with a partner drawn by closeness of targets (C-Mixup)."""
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
-from torch import Tensor
 
 from regaug import _random
 from regaug._checks import check_range
-from regaug.samplers.base import Indices
+from regaug.samplers.base import Indices, Targets, Values
 from regaug.samplers.random import RandomBatchSampler
-
-Values = NDArray[np.float64]
 
 # The line around a sample is cut into bands. From one edge to the next the kernel falls by the same
 # factor, exp(-_FALL), out to 6 bandwidths, where it is 1.5e-8; two last bands hold the rest of the
@@ -33,17 +26,13 @@ class KernelPairSampler(RandomBatchSampler):
     takes. An epoch uses an index at most once as a sample, and any number of times as a partner.
 
     The draws are exact and no n x n matrix is made. With one target an epoch takes time
-    proportional to n log n. With several, the time grows as samples become rare within a bandwidth
-    of each other, at worst to that of all n^2 distances; memory stays a few numbers per sample.
+    proportional to n log n; with several, at worst that of all n^2 distances.
 
     Args:
-        y: Targets of the training set, ``(n,)`` or ``(n, *targets)``: a tensor or an array.
+        y: Targets of the training set; see :class:`BatchSampler`, as for what is not listed here.
         batch_size: Samples in a batch, without their partners, from 1 to n.
         bandwidth: Width :math:`b` of the kernel in units of the targets, greater than 0.
         seed: Seed of batches and partners.
-        drop_last: Leave out the last batch if it is smaller than the others.
-        rank: This process; asked from ``torch.distributed`` at every epoch if None.
-        world_size: Number of processes; likewise.
 
     Example:
         >>> import torch
@@ -59,7 +48,7 @@ class KernelPairSampler(RandomBatchSampler):
 
     def __init__(
         self,
-        y: Tensor | NDArray[Any] | Sequence[float],
+        y: Targets,
         batch_size: int,
         *,
         bandwidth: float = 1.0,

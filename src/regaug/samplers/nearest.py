@@ -1,9 +1,8 @@
 """Batches of samples whose targets lie close together."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-from regaug.samplers.base import BatchSampler, Indices, group_by_key
+from regaug.samplers.base import BatchSampler, Indices, Values, group_by_key
 
 
 class NearestBatchSampler(BatchSampler):
@@ -22,21 +21,15 @@ class NearestBatchSampler(BatchSampler):
     """
 
     def _order(self, rng: np.random.Generator) -> Indices:
-        return self._along_a_line(rng) if self.y.shape[1] == 1 else self._in_space(rng)
-
-    def _along_a_line(self, rng: np.random.Generator) -> Indices:
+        if self.y.shape[1] > 1:
+            return group_by_key(self.y, self.batch_size, rng, key=lambda distance: distance)
         # Shuffling before the stable sort puts equal targets in random order.
         shuffled = rng.permutation(len(self.y))
         indices = shuffled[np.argsort(self.y[shuffled, 0], kind="stable")]
         return indices[_nearest_along_a_line(self.y[indices, 0], self.batch_size, rng)]
 
-    def _in_space(self, rng: np.random.Generator) -> Indices:
-        return group_by_key(self.y, self.batch_size, rng, key=lambda distance: distance)
 
-
-def _nearest_along_a_line(
-    values: NDArray[np.float64], batch_size: int, rng: np.random.Generator
-) -> Indices:
+def _nearest_along_a_line(values: Values, batch_size: int, rng: np.random.Generator) -> Indices:
     """Order the positions of ascending values so that runs of ``batch_size`` are nearest batches.
 
     The unused positions form a linked list. A batch is a run of it around its anchor, so taking it
@@ -57,12 +50,10 @@ def _nearest_along_a_line(
         order.append(anchor)
         for _ in range(min(batch_size - 1, n - len(order))):
             if here - level[left] <= level[right] - here:
-                unused[left] = 0
-                order.append(left)
-                left = before[left]
+                chosen, left = left, before[left]
             else:
-                unused[right] = 0
-                order.append(right)
-                right = after[right]
+                chosen, right = right, after[right]
+            unused[chosen] = 0
+            order.append(chosen)
         after[left], before[right] = right, left
     return np.array(order, dtype=np.int64) - 1

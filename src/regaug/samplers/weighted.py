@@ -1,11 +1,8 @@
 """Batches whose members are drawn by closeness of their targets."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-from regaug.samplers.base import BatchSampler, Indices, group_by_key
-
-Values = NDArray[np.float64]
+from regaug.samplers.base import BatchSampler, Indices, Values, group_by_key
 
 # The line around an anchor is cut into bands; from one edge to the next the distance halves. What
 # is closer than the last edge cannot be told from the anchor.
@@ -31,23 +28,19 @@ class WeightedBatchSampler(BatchSampler):
         if self.y.shape[1] == 1:
             ascending = np.argsort(self.y[:, 0], kind="stable")
             return ascending[_Line(self.y[ascending, 0], rng).order(self.batch_size)]
+
         # The smallest of exponential draws divided by their weights are a weighted draw without
         # replacement.
-        return group_by_key(
-            self.y,
-            self.batch_size,
-            rng,
-            key=lambda distance: distance * rng.standard_exponential(len(distance)),
-        )
+        def key(distance: Values) -> Values:
+            return distance * rng.standard_exponential(len(distance))
+
+        return group_by_key(self.y, self.batch_size, rng, key=key)
 
 
 class _Line:
     """The samples in ascending order of their target, and which of them are unused.
 
-    Args:
-        values: The targets, ascending.
-        rng: Source of randomness.
-        rounds: Rounds of proposals before all unused samples are looked at instead.
+    After so many ``rounds`` of proposals all unused samples are looked at instead.
     """
 
     def __init__(self, values: Values, rng: np.random.Generator, *, rounds: int = 20) -> None:

@@ -17,7 +17,7 @@ from regaug.data.base import Split
 from regaug.data.scaling import Scaler
 from regaug.dimension import two_nn
 from regaug.exceptions import ArgumentError, FileError, StoreError, TooFewPointsError
-from regaug.functional.spectral import rank_at_share
+from regaug.functional.decomposition import rank_at_share
 
 ABOUT = "about.json"
 FORMAT = 1

@@ -1,35 +1,41 @@
-"""Where x and y are in a batch, and the loss in what a training step returns."""
+"""The batches of a train loader: where x and y are in them, and who shares one."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+import torch
 from torch import Tensor
+from torch.utils.data import DataLoader, IterableDataset, Sampler
 
-from regaug.exceptions import ArgumentTypeError
+from regaug import _random
+from regaug._registry import lookup
+from regaug.exceptions import ArgumentError, ArgumentTypeError
+from regaug.samplers import SAMPLERS
 
 Get = Callable[[Any], tuple[Tensor, Tensor]]
 Set = Callable[[Any, Tensor, Tensor], Any]
+# A name, something that makes a batch sampler of (y, batch_size), or a batch sampler.
+AnySampler = str | Callable[..., Iterable[list[int]]] | Sampler[list[int]]
+
+# What a new loader takes over from the old one, besides the data set.
+_KEPT = (
+    "num_workers",
+    "collate_fn",
+    "pin_memory",
+    "timeout",
+    "worker_init_fn",
+    "multiprocessing_context",
+    "generator",
+    "prefetch_factor",
+    "persistent_workers",
+    "in_order",
+)
+_READ_AT_ONCE = 256
 
 
-def get_pair(batch: Any) -> tuple[Tensor, Tensor]:
-    """Return x and y of a batch ``(x, y)``."""
-    return as_pair(
-        batch,
-        "A training batch",
-        "Say where they are: AugmentCallback(..., get=lambda batch: (x, y), set=lambda batch, x, "
-        "y: batch), with the batch's x and y, and a new batch.",
-    )
-
-
-def set_pair(batch: Any, x: Tensor, y: Tensor) -> Any:
-    """Return a batch like this one with another x and y."""
-    if hasattr(batch, "_fields"):  # a named tuple takes its items one by one
-        return type(batch)(x, y)
-    return type(batch)((x, y))
-
-
-def as_pair(pair: Any, name: str, way_out: str) -> tuple[Tensor, Tensor]:
-    """Return ``pair`` if it is two tensors."""
+def get_pair(batch: Any, get: Get | None = None) -> tuple[Tensor, Tensor]:
+    """Return x and y of a batch ``(x, y)``, or what ``get(batch)`` says they are."""
+    pair = batch if get is None else get(batch)
     if isinstance(pair, tuple | list) and len(pair) == 2:
         x, y = pair
         if isinstance(x, Tensor) and isinstance(y, Tensor):
@@ -37,7 +43,19 @@ def as_pair(pair: Any, name: str, way_out: str) -> tuple[Tensor, Tensor]:
     came = type(pair).__name__
     if isinstance(pair, tuple | list):
         came = f"{came} of {', '.join(type(item).__name__ for item in pair) or 'nothing'}"
+    name, way_out = "`get(batch)`", "It returns the x and the y of the batch."
+    if get is None:
+        name = "A training batch"
+        way_out = (
+            "Say where they are: AugmentCallback(..., get=lambda batch: (x, y), set=lambda batch, "
+            "x, y: batch), with the batch's x and y, and a new batch."
+        )
     raise ArgumentTypeError(f"{name} must be (x, y), two tensors, got a {came}. {way_out}")
+
+
+def set_pair(batch: Any, x: Tensor, y: Tensor) -> Any:
+    """Return a batch like this one with another x and y; a named tuple takes them one by one."""
+    return type(batch)(x, y) if hasattr(batch, "_fields") else type(batch)((x, y))
 
 
 def scale_loss(output: Any, weight: float) -> Any:
@@ -47,3 +65,88 @@ def scale_loss(output: Any, weight: float) -> Any:
     if isinstance(output, Mapping):
         return {**output, "loss": weight * output["loss"]}
     return weight * output
+
+
+def check_sampler(sampler: AnySampler) -> AnySampler:
+    """Return ``sampler`` if it can be used."""
+    if isinstance(sampler, str):
+        return lookup("sampler", sampler, SAMPLERS)
+    if not isinstance(sampler, Sampler) and not callable(sampler):
+        raise ArgumentTypeError(
+            "`sampler` must be a name, a torch batch sampler, or a function that makes one of "
+            f"(y, batch_size), got a {type(sampler).__name__}."
+        )
+    return sampler
+
+
+def with_sampler(loader: Any, sampler: AnySampler, get: Get, *, seed: int) -> DataLoader[Any]:
+    """Return a loader like this one whose batches are chosen by ``sampler``.
+
+    A function that makes one needs the targets: the data set is read once, batch by batch.
+    """
+    check_map_style(loader, "`sampler`")
+    if isinstance(sampler, Sampler):
+        batches: Any = sampler
+    else:
+        make: Any = check_sampler(sampler)
+        size = _batch_size(loader)
+        y = torch.cat([get(batch)[1].detach().cpu() for batch in _batches_in_order(loader)])
+        drop_last = bool(getattr(loader.batch_sampler, "drop_last", False))
+        batches = make(y, min(size, len(y)), seed=seed, drop_last=drop_last)
+    try:
+        new: DataLoader[Any] = type(loader)(loader.dataset, batch_sampler=batches, **_kept(loader))
+    except TypeError as error:
+        raise ArgumentTypeError(
+            f"`sampler` cannot be put into a {type(loader).__name__}, which does not take the "
+            f"arguments of a torch DataLoader ({error}). Give it the batch sampler yourself."
+        ) from error
+    return new
+
+
+def read_rows(loader: Any, get: Get, name: str) -> tuple[Tensor, Tensor]:
+    """Return all x and y of the data set; ``name`` is what needs them."""
+    check_map_style(loader, name)
+    pairs = [get(batch) for batch in _batches_in_order(loader)]
+    return torch.cat([x for x, _ in pairs]), torch.cat([y for _, y in pairs])
+
+
+def check_map_style(loader: Any, name: str) -> None:
+    """Refuse anything but one torch DataLoader of a data set that can be indexed."""
+    if not isinstance(loader, DataLoader):
+        raise ArgumentTypeError(
+            f"{name} needs one torch DataLoader for training, got a {type(loader).__name__}."
+        )
+    if isinstance(loader.dataset, IterableDataset) or loader.batch_sampler is None:
+        came = f"a {type(loader.dataset).__name__}"
+        if loader.batch_sampler is None:
+            came += " in a loader without batches (batch_size=None)"
+        raise ArgumentTypeError(
+            f"{name} needs a data set whose samples can be chosen by their index, with "
+            f"__getitem__ and __len__, got {came}."
+        )
+
+
+def _batch_size(loader: DataLoader[Any]) -> int:
+    size = getattr(loader.batch_sampler, "batch_size", None)
+    if not isinstance(size, int):
+        raise ArgumentError(
+            "`sampler` needs the batch size, which the train loader's own batch sampler, a "
+            f"{type(loader.batch_sampler).__name__}, does not tell. Make the loader with "
+            "batch_size=..., or give `sampler` a sampler that has been made."
+        )
+    return size
+
+
+def _batches_in_order(loader: DataLoader[Any]) -> Iterator[Any]:
+    """Go through the data set once; no generator of the user's moves."""
+    changes = {
+        "generator": _random.make_generator(),
+        "persistent_workers": False,
+        "pin_memory": False,
+    }
+    with _random.seeded(0):  # a data set may draw
+        yield from DataLoader(loader.dataset, batch_size=_READ_AT_ONCE, **_kept(loader) | changes)
+
+
+def _kept(loader: DataLoader[Any]) -> dict[str, Any]:
+    return {name: getattr(loader, name) for name in _KEPT if hasattr(loader, name)}

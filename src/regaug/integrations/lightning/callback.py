@@ -12,29 +12,9 @@ from regaug._checks import check_choice
 from regaug.augment import Augmentation
 from regaug.augment.layer import INPUT, AtLayer
 from regaug.exceptions import ArgumentError, ArgumentTypeError, CheckpointError
+from regaug.integrations.lightning import batches, trainers
 from regaug.integrations.lightning.base import Callback
-from regaug.integrations.lightning.batches import (
-    Get,
-    Set,
-    as_pair,
-    get_pair,
-    scale_loss,
-    set_pair,
-)
-from regaug.integrations.lightning.checks import (
-    check_end,
-    check_rows_stay,
-    check_weight,
-    progress_of,
-)
-from regaug.integrations.lightning.loader import (
-    AnySampler,
-    check_sampler,
-    read_rows,
-    with_sampler,
-)
 from regaug.integrations.lightning.targets import TargetsGuard
-from regaug.integrations.lightning.wrapper import replace_loader, wrap_training_step
 
 if TYPE_CHECKING:
     from lightning.pytorch import LightningModule, Trainer
@@ -52,20 +32,18 @@ class AugmentCallback(Callback):
     copy that gets its new values when the layer runs, so the step's own loss uses them; a step
     that computes from y before its forward pass would miss them, which is an error.
 
-    ``anneal`` follows the trainer's epochs or steps. An augmentation that learns from the training
-    rows does so when ``fit`` starts. Every batch has draws of its own, made from the generator's
-    initial seed, the epoch, the batch and the process, so a run that goes on from a checkpoint
-    draws what the uninterrupted run would have drawn.
+    ``anneal`` follows the trainer's epochs or steps. What must be learned from the training rows is
+    learned when ``fit`` starts. A run that goes on from a checkpoint draws what the uninterrupted
+    run would have drawn.
 
     Args:
         aug: An augmentation, or a method's name (``regaug.methods.names()``), which stands for an
-            augmentation, its place and its sampler. It acts in training mode only, as everywhere.
+            augmentation, its place and its sampler.
         place: None or ``"input"`` for the inputs, the name of a layer as in
             ``module.named_modules()``, or several names of which one is drawn per step.
-        sampler: Who shares a batch: a name such as ``"nearest"``, a function that is called as
-            ``sampler(y, batch_size, seed=..., drop_last=...)``, or a batch sampler. None leaves
-            the train loader as it is. The data set is read once for its targets, unless a batch
-            sampler is given.
+        sampler: Who shares a batch: a name such as ``"nearest"`` or a function that is called as
+            ``sampler(y, batch_size, seed=..., drop_last=...)``, for which the data set is read once
+            for its targets, or a batch sampler. None leaves the train loader as it is.
         targets: ``"joint"`` trains on the new targets, ``"keep"`` on the original ones.
         get: ``get(batch)`` returns x and y of a batch that is not ``(x, y)``.
         set: ``set(batch, x, y)`` returns a new batch with these; goes with ``get``.
@@ -82,10 +60,10 @@ class AugmentCallback(Callback):
         aug: Augmentation[Any] | str,
         place: str | Sequence[str] | None = None,
         *,
-        sampler: AnySampler | None = None,
+        sampler: batches.AnySampler | None = None,
         targets: "Targets" = "joint",
-        get: Get | None = None,
-        set: Set | None = None,
+        get: batches.Get | None = None,
+        set: batches.Set | None = None,
     ) -> None:
         super().__init__()
         self._ready: methods.Prepared | None = None
@@ -103,10 +81,9 @@ class AugmentCallback(Callback):
             raise ArgumentError("`get` and `set` go together: give both, or none of them.")
         self.augmentation = aug
         self.place = place
-        self.sampler = None if sampler is None else check_sampler(sampler)
+        self.sampler = None if sampler is None else batches.check_sampler(sampler)
         self.targets: Targets = check_choice("targets", targets, ("joint", "keep"))
-        self._get = get_pair if get is None else partial(_get_checked, get)
-        self._set = set_pair if set is None else set
+        self._get, self._set = partial(batches.get_pair, get=get), set or batches.set_pair
         self._seed = aug.generator.initial_seed()
         self._undo = ExitStack()  # what is to be put back when `fit` ends
         self._at: AtLayer[Any] | None = None
@@ -144,7 +121,7 @@ class AugmentCallback(Callback):
         self._seed = generator.initial_seed()
         self._undo.callback(generator.set_state, generator.get_state())
         if self.sampler is not None:
-            self._undo.callback(replace_loader(trainer, self._make_loader))
+            self._undo.callback(trainers.replace_loader(trainer, self._make_loader))
 
     def on_train_start(self, trainer: "Trainer", pl_module: "LightningModule") -> None:
         """Learn from the training rows if need be, and take over the training step."""
@@ -152,22 +129,23 @@ class AugmentCallback(Callback):
         ours = [one for one in callbacks if isinstance(one, AugmentCallback)]
         self._number = ours.index(self)
         self._at = self._find_layer(pl_module)
-        check_end(self.augmentation, trainer)
-        check_weight(self.augmentation, pl_module)
+        trainers.check_end(self.augmentation, trainer)
+        trainers.check_weight(self.augmentation, pl_module)
         self.augmentation.to(pl_module.device)
         if self.augmentation.learns and not self._is_restored:
             name = f"{type(self.augmentation).__name__}, which learns from the training rows,"
-            self.augmentation.fit(*read_rows(trainer.train_dataloader, self._get, name))
+            self.augmentation.fit(*batches.read_rows(trainer.train_dataloader, self._get, name))
         if self._number == 0:  # one wrapper for all
-            run = partial(_run_step, trainer, ours)
-            self._undo.callback(wrap_training_step(pl_module, run))
+            self._undo.callback(
+                trainers.wrap_training_step(pl_module, partial(_run_step, trainer, ours))
+            )
 
     def on_train_batch_start(
         self, trainer: "Trainer", pl_module: "LightningModule", batch: Any, batch_idx: int
     ) -> None:
         """Note how far training is."""
         self._batch = batch_idx
-        self.augmentation.progress = progress_of(trainer, batch_idx)
+        self.augmentation.progress = trainers.progress_of(trainer, batch_idx)
 
     def teardown(self, trainer: "Trainer", pl_module: "LightningModule", stage: str) -> None:
         """Put everything back."""
@@ -182,7 +160,7 @@ class AugmentCallback(Callback):
     def _make_loader(self, loader: Any, epoch: int) -> Any:
         if self.sampler is None:
             return loader
-        new = with_sampler(loader, self.sampler, self._get, seed=self._seed)
+        new = batches.with_sampler(loader, self.sampler, self._get, seed=self._seed)
         # Workers may start on the first batches before Lightning sets the epoch.
         if (set_epoch := getattr(new.batch_sampler, "set_epoch", None)) is not None:
             set_epoch(epoch)
@@ -195,9 +173,8 @@ class AugmentCallback(Callback):
             place = self._ready.place(pl_module)
         if place == INPUT:
             return None
-        at = self.augmentation.at(pl_module, place)
-        check_rows_stay(self.augmentation, place)
-        return at
+        trainers.check_rows_stay(self.augmentation, place)
+        return self.augmentation.at(pl_module, place)
 
     def _run(
         self, trainer: "Trainer", step: Callable[..., Any], batch: Any, *args: Any, **kwargs: Any
@@ -208,11 +185,12 @@ class AugmentCallback(Callback):
         numbers = trainer.current_epoch, self._batch, trainer.global_rank, self._number
         seed = _random.derive(_random.Stream.EPOCHS, self._seed, *numbers)
         self.augmentation.generator.manual_seed(seed)
-        return self._act(lambda x, y: step(self._set(batch, x, y), *args, **kwargs), batch)
-
-    def _act(self, run: Run, batch: Any) -> Any:
-        x, y = self._get(batch)
         self.augmentation.params = self.augmentation.neutral  # it may be left out of this step
+
+        def run(x: Tensor, y: Tensor) -> Any:
+            return step(self._set(batch, x, y), *args, **kwargs)
+
+        x, y = self._get(batch)
         if self._at is None:
             return self._act_at_inputs(run, x, y)
         if self._ready is not None and self._ready.inputs_too:
@@ -222,14 +200,12 @@ class AugmentCallback(Callback):
     def _act_at_inputs(self, run: Run, x: Tensor, y: Tensor) -> Any:
         new_x, new_y = self.augmentation(x, y)
         weight = self.augmentation.weight
-        if self.targets == "joint":
-            return scale_loss(run(new_x, new_y), weight)
-        if len(new_x) != len(y):
+        if self.targets == "keep" and len(new_x) != len(y):
             raise ArgumentError(
                 f'`targets` must be "joint" for an augmentation that makes {len(new_x)} rows of '
                 f'{len(y)}, got "keep".'
             )
-        return scale_loss(run(new_x, y), weight)
+        return batches.scale_loss(run(new_x, new_y if self.targets == "joint" else y), weight)
 
     def _act_at_layer(self, at: AtLayer[Any], run: Run, x: Tensor, y: Tensor) -> Any:
         def step(x: Tensor, new_y: Tensor) -> Any:
@@ -245,23 +221,15 @@ class AugmentCallback(Callback):
                 return run(x, new_y)
 
         self.augmentation.params = self.augmentation.neutral  # the layer may not run
-        return scale_loss(at.act_in(step, x, y), self.augmentation.weight)
+        return batches.scale_loss(at.act_in(step, x, y), self.augmentation.weight)
 
 
 def _run_step(
-    trainer: "Trainer",
-    callbacks: list[AugmentCallback],
-    step: Callable[..., Any],
-    *args: Any,
-    **kwargs: Any,
+    trainer: "Trainer", ours: list[AugmentCallback], step: Callable[..., Any], *args: Any, **kw: Any
 ) -> Any:
     """Run a training step with all callbacks around it: those at the inputs, then the layers'."""
     if trainer.training:  # a validation step may call the training step
-        in_order = sorted(callbacks, key=lambda one: one._at is not None)
+        in_order = sorted(ours, key=lambda one: one._at is not None)
         for callback in reversed(in_order):
             step = partial(callback._run, trainer, step)
-    return step(*args, **kwargs)
-
-
-def _get_checked(get: Get, batch: Any) -> tuple[Tensor, Tensor]:
-    return as_pair(get(batch), "`get(batch)`", "It returns the x and the y of the batch.")
+    return step(*args, **kw)

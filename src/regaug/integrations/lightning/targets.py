@@ -15,20 +15,13 @@ class TargetsGuard(TorchFunctionMode):
 
     Views of it (``y.squeeze(1)``, ``y[:, 0]``) get the new values too. What has been computed from
     it before (``y * 2``, ``y.double()``) does not: when such a tensor meets one with a gradient,
-    a loss is being computed from stale targets, and that is an error.
-
-    Args:
-        targets: A tensor nobody else holds; filled in by one ``targets.copy_(...)``.
-        place: The layer, for the message.
-
-    Attributes:
-        is_filled: Whether that has happened.
+    a loss is being computed from stale targets, and that is an error. Nobody else holds the tensor,
+    which is filled in by one ``targets.copy_(...)``.
     """
 
     def __init__(self, targets: Tensor, place: str) -> None:
         super().__init__()
-        self._place = place
-        self._targets = targets
+        self._place, self._targets = place, targets
         self.is_filled = targets._version > 0
         self._stale: dict[int, Tensor] = {}  # held, or an id could be given to another tensor
 
@@ -54,14 +47,10 @@ class TargetsGuard(TorchFunctionMode):
         is_old = [self._is_stale(tensor) for tensor in given]
         if not any(is_old):
             return
-        has_gradient = any(
-            tensor.requires_grad for tensor, old in zip(given, is_old, strict=True) if not old
-        )
-        if has_gradient and torch.is_grad_enabled():
+        others = [tensor for tensor, old in zip(given, is_old, strict=True) if not old]
+        if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in others):
             raise PlaceError(self._explain("computes with the targets"))
-        for tensor in made:
-            if not self._is_view(tensor):
-                self._stale[id(tensor)] = tensor
+        self._stale |= {id(tensor): tensor for tensor in made if not self._is_view(tensor)}
 
     def _explain(self, what: str) -> str:
         return (

@@ -19,10 +19,8 @@ def make_preparation(scaler: Scaler, names: Sequence[str] | None) -> Preparation
     """Return what lets ``regaug predict`` find the columns of a table by name, if it can."""
     if names is None or len(set(names)) < len(names):
         return Preparation(None, scaler)
-    columns = [
-        Number(name, fill=float(mean), indicator=False)
-        for name, mean in zip(names, scaler.mean, strict=True)
-    ]
+    means = zip(names, scaler.mean, strict=True)
+    columns = [Number(name, fill=float(mean), indicator=False) for name, mean in means]
     return Preparation(Encoder(tuple(columns)), scaler)
 
 
@@ -39,20 +37,14 @@ def as_plain(name: str, value: object) -> object:
         return tuple(items) if isinstance(value, tuple) else items
     if value is None or isinstance(value, str | int | float):
         return value
+    came = type(value).__name__
     raise ArgumentTypeError(
-        f"`{name}` must be a number, text or a list of them to be saved, got "
-        f"{type(value).__name__}."
+        f"`{name}` must be a number, text or a list of them to be saved, got {came}."
     )
 
 
 def read_about(model: Ensemble, kind: str, parameters: Sequence[str]) -> dict[str, Any]:
-    """Return what an estimator of this kind noted in its model, after checking it.
-
-    Args:
-        model: The model.
-        kind: Name of the estimator's class.
-        parameters: Names of its parameters.
-    """
+    """Return what an estimator of this class noted in its model, after checking it."""
     about = model.about.get(KEY)
     if not isinstance(about, dict) or about.get("kind") != kind:
         raise CheckpointError(

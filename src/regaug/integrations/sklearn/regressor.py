@@ -31,10 +31,7 @@ from regaug.training.results import versions
 Values = NDArray[np.float64]
 # Where this estimator starts from other settings than the method does. Beside annealing, batches of
 # nearest targets gained nothing on the average of small tables, and they take longer to make.
-STARTS: Mapping[str, Mapping[str, object]] = {
-    "foma": {"sampler": "random"},
-    "foma-rho": {"sampler": "random"},
-}
+STARTS = {name: {"sampler": "random"} for name in ("foma", "foma-rho")}
 
 
 class AugmentedMLPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -47,9 +44,7 @@ class AugmentedMLPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc
     Args:
         method: One of ``regaug.methods.names()``; ``"erm"`` is plain training. ``"auto"`` takes
             what a quick study of five inner splits recommends: plain training, mixup, C-Mixup, ADA
-            and FOMA_rho, each with its usual settings, train a net on four fifths of the rows, and
-            are scored on the others; plain training if nothing differs from it, and with fewer than
-            50 rows.
+            or FOMA_rho; plain training if nothing differs from it, and with fewer than 50 rows.
         method_settings: Settings of the method that differ from its defaults, such as
             ``{"rho": 0.95}``; None with ``"auto"``. The methods of FOMA have random batches here;
             ``{"sampler": "nearest"}`` gives those of the paper.
@@ -74,9 +69,7 @@ class AugmentedMLPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc
         inner_errors_: With ``"auto"``, the inner error of every method, in standard deviations of
             the targets; empty otherwise.
         n_iter_: Epochs of the net that took the most.
-        n_features_in_: Number of columns of ``X``.
-        feature_names_in_: Their names, where all are texts.
-        n_outputs_: Number of targets.
+        n_features_in_, feature_names_in_, n_outputs_: As everywhere in scikit-learn.
 
     Example:
         >>> from sklearn.datasets import make_regression
@@ -118,17 +111,19 @@ class AugmentedMLPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc
         self.verbose = verbose
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:  # noqa: N803
-        """Train the nets.
+        """Train the nets on inputs ``(n, d)`` and targets ``(n,)`` or ``(n, m)``.
 
-        Args:
-            X: Inputs ``(n, d)``, finite, at least two rows: an array or a frame of numbers.
-            y: Targets ``(n,)`` or ``(n, m)``, finite.
-
-        Returns:
-            This estimator.
+        Arrays or frames of finite numbers, at least two rows. Returns this estimator.
         """
-        inputs, targets = self._check(X, y)
-        settings, stopping = self._settings(len(targets)), self._stopping_rule()
+        inputs, targets = validate_data(
+            self, X, y, dtype=np.float64, multi_output=True, y_numeric=True, ensure_min_samples=2
+        )
+        # Copies: torch warns of memory that must not be written to. The order of a frame's numbers
+        # in memory must not change how they are rounded.
+        inputs, targets = (np.array(part, np.float64, order="C") for part in (inputs, targets))
+        settings, share = self._settings(len(targets)), self.validation_fraction
+        share = check_range("validation_fraction", share, 0.0, 0.5, open_low=True)
+        stopping = StoppingRule(bool(self.early_stopping), share)
         members = check_integer("members", self.members, 1, MOST_MEMBERS)
         hidden = tuple(np.atleast_1d(self.hidden_layer_sizes).tolist())
 
@@ -170,36 +165,26 @@ class AugmentedMLPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc
         return self
 
     def predict(self, X: ArrayLike, return_std: bool = False) -> Any:  # noqa: N803
-        """Predict rows.
+        """Predict rows: ``(n,)`` or ``(n, m)``, as ``y`` had.
 
-        Args:
-            X: Inputs ``(n, d)``.
-            return_std: Also return the standard deviation over the members: how much they
-                disagree, not how far off they may be.
-
-        Returns:
-            Predictions, of the shape that ``y`` had: ``(n,)`` or ``(n, m)``; or these and their
-            deviations.
+        ``return_std`` also returns the standard deviation over the members: how much they disagree,
+        not how far off they may be.
         """
         check_is_fitted(self)
         inputs = validate_data(self, X, dtype=np.float64, reset=False)
         nets, scaler = self.model_.members, self.model_.preparation.scaler
         rows = torch.from_numpy(np.array(inputs, order="C"))
         values = nets.restore(nets(scaler.transform(rows)))
-        mean, spread = (
-            (part[:, 0] if self._is_flat else part).numpy() for part in mean_and_spread(values)
-        )
+        both = mean_and_spread(values)
+        mean, spread = ((part[:, 0] if self._is_flat else part).numpy() for part in both)
         return (mean, spread) if return_std else mean
 
     def save(self, folder: str | Path) -> None:
         """Write the fitted estimator to a folder: ``model.safetensors`` and ``model.json``.
 
         It is a model folder as any other, so that ``regaug predict`` can use it: by the names of
-        columns if it was fitted on a frame, by their order otherwise.
-
-        Args:
-            folder: Where to; its parents are made. A model that is there is replaced. A
-                ``random_state`` that is an object is saved as None.
+        columns if it was fitted on a frame, by their order otherwise. A model that is there is
+        replaced. A ``random_state`` that is an object is saved as None.
         """
         check_is_fitted(self)
         parameters = self.get_params(deep=False)
@@ -215,11 +200,7 @@ class AugmentedMLPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
-        """Read an estimator that :meth:`save` wrote, after checking all of it.
-
-        Args:
-            folder: Where it is. One that is damaged, or no estimator, is a ``CheckpointError``.
-        """
+        """Read an estimator that :meth:`save` wrote; a ``CheckpointError`` if it is damaged."""
         model = Ensemble.load(folder)
         about = read_about(model, cls.__name__, cls._get_param_names())
         estimator = cls(**about["parameters"])
@@ -231,15 +212,6 @@ class AugmentedMLPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc
             estimator.feature_names_in_ = np.array(about["feature_names"], dtype=object)
         return estimator
 
-    def _check(self, X: Any, y: Any) -> tuple[Values, Values]:  # noqa: N803
-        """Return inputs and targets as arrays of float64 that belong to nobody else."""
-        inputs, targets = validate_data(
-            self, X, y, dtype=np.float64, multi_output=True, y_numeric=True, ensure_min_samples=2
-        )
-        # Copies: torch warns of memory that must not be written to. The order of a frame's numbers
-        # in memory must not change how they are rounded.
-        return np.array(inputs, order="C"), np.array(targets, dtype=np.float64, order="C")
-
     def _settings(self, rows: int) -> Settings:
         own = dict(self.method_settings or {})
         if self.method == AUTO and own:
@@ -249,21 +221,19 @@ class AugmentedMLPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc
             )
         if self.method != AUTO:
             methods.get(self.method).settings(**own)  # an error before anything is trained
+        size = self.batch_size
+        if isinstance(size, str):
+            check_choice("batch_size", size, ("auto",))
+            size = default_settings(rows).batch_size
         return Settings(
             epochs=self.max_iter,
-            batch_size=_batch_size(self.batch_size, rows),
+            batch_size=size,
             learning_rate=self.learning_rate_init,
             weight_decay=self.weight_decay,
             patience=self.n_iter_no_change,
             seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
             method_settings=own,
         )
-
-    def _stopping_rule(self) -> StoppingRule:
-        share = check_range(
-            "validation_fraction", self.validation_fraction, 0.0, 0.5, open_low=True
-        )
-        return StoppingRule(bool(self.early_stopping), share)
 
     def _feature_names(self) -> list[str] | None:
         names = getattr(self, "feature_names_in_", None)
@@ -278,13 +248,6 @@ class AugmentedMLPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc
 def _start(method: str, settings: Settings) -> Settings:
     """Return the settings of a method where they are not given otherwise."""
     return replace(settings, method_settings={**STARTS.get(method, {}), **settings.method_settings})
-
-
-def _batch_size(batch_size: int | str, rows: int) -> int:
-    if not isinstance(batch_size, str):
-        return batch_size
-    check_choice("batch_size", batch_size, ("auto",))
-    return default_settings(rows).batch_size
 
 
 def _target_names(y: Any, targets: int) -> tuple[str, ...]:

@@ -14,15 +14,10 @@ _NONE: Rows = np.arange(0)
 
 @dataclass(frozen=True)
 class StoppingRule:
-    """Whether a net is stopped on rows that it does not train on, and on how many.
+    """Whether a net is stopped on rows that it does not train on, and on how many."""
 
-    Attributes:
-        wanted: Whether to do so where there are enough rows.
-        share: Share of the rows that a net is stopped on, in (0, 0.5].
-    """
-
-    wanted: bool
-    share: float
+    wanted: bool  # where there are enough rows
+    share: float  # of the rows, in (0, 0.5]
 
     def splits(self, whole: Part, nets: int, seed: int) -> list[Split]:
         """Return a split for each net. They stop on different rows, in turn on all of them."""

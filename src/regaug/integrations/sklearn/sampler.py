@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from numbers import Integral
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -31,19 +30,11 @@ class AugmentingSampler(BaseEstimator):  # type: ignore[misc]
     cross-validation new rows are made from training folds alone, and no prediction sees one.
 
     The rows are standardized, drawn and augmented in batches as in training, at full strength, and
-    scaled back; see :func:`regaug.data.tabular.generation.generate`. No number leaves the range that it has in
-    its column. What is done to a column is decided by its type:
-
-    ========== ====================================================================================
-    column     a new row has
-    ========== ====================================================================================
-    numbers    any number in between; a whole one, or true or false, if the column is of that type:
-               convert it to float first if that is not meant
-    text, gaps what ``generate`` makes of text, categories, dates, and numbers with gaps: a level or
-               a date of the column, or a gap. In frames only: an array must hold finite numbers
-    others     the value of the row that it starts from: constants, text that differs in almost
-               every row, levels that are all rare, whole numbers from 2^53
-    ========== ====================================================================================
+    scaled back; see :func:`regaug.data.tabular.generation.generate`. In a column of numbers a new
+    row has any number within its range; a whole one, or true or false, if the column is of that
+    type. Of text, categories, dates and numbers with gaps, in frames only, it has what ``generate``
+    makes. Other columns (constants, text that differs in almost every row, levels that are all
+    rare, whole numbers from 2^53) keep the value of the row that it starts from.
 
     Args:
         method: One of ``regaug.methods.names()`` that acts on inputs; ``"erm"`` makes no rows.
@@ -53,19 +44,16 @@ class AugmentingSampler(BaseEstimator):  # type: ignore[misc]
             to act in training (``p``, ``anneal``, ``append``) have no effect.
         random_state: As everywhere in scikit-learn: an int gives the same rows in every call.
 
-    Attributes:
-        n_features_in_: Number of columns of ``X``.
-        feature_names_in_: Their names, where all are texts.
-
     Example:
         >>> from sklearn.datasets import load_diabetes
         >>> X, y = load_diabetes(return_X_y=True)
-        >>> X_more, y_more = AugmentingSampler("c-mixup", rows=0.5, random_state=0).fit_resample(X, y)
+        >>> sampler = AugmentingSampler("c-mixup", rows=0.5, random_state=0)
+        >>> X_more, y_more = sampler.fit_resample(X, y)
         >>> X.shape, X_more.shape, y_more.shape
         ((442, 10), (663, 10), (663,))
         >>> bool((X_more[:442] == X).all())
         True
-    """  # noqa: E501
+    """
 
     def __init__(
         self,
@@ -86,31 +74,24 @@ class AugmentingSampler(BaseEstimator):  # type: ignore[misc]
         return self
 
     def fit_resample(self, X: Any, y: Any) -> tuple[Any, Any]:  # noqa: N803
-        """Return the rows, followed by new ones.
+        """Return the rows, followed by new ones, with the same names and types.
 
         Args:
-            X: Inputs ``(n, d)``: an array, or a pandas frame, which may have columns of text,
-                categories, dates and gaps.
+            X: Inputs ``(n, d)``: an array, or a pandas frame, whose index then counts from 0.
             y: Targets ``(n,)`` or ``(n, m)``: an array, a series or a frame of finite numbers.
-
-        Returns:
-            Inputs and targets of the same kinds, with the same names and types; the index of a
-            frame counts from 0.
         """
         X, y = self._check(X, y)  # noqa: N806
-        rows = _count(self.rows, len(X))
+        if isinstance(self.rows, Integral):
+            rows = check_integer("rows", self.rows, 0)
+        else:
+            rows = round(check_range("rows", self.rows, 0.0) * len(X))
         if rows == 0:
             return X, y
         inputs, targets = _read(X), _read_targets(y)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        new_x, new_y, sources = augment_rows(
-            torch.from_numpy(_encode(inputs)),
-            torch.from_numpy(_encode(targets)),
-            self.method,
-            self.method_settings or {},
-            rows,
-            seed,
-        )
+        own_x, own_y = (torch.from_numpy(_encode(parts)) for parts in (inputs, targets))
+        changes = self.method_settings or {}
+        new_x, new_y, sources = augment_rows(own_x, own_y, self.method, changes, rows, seed)
         rng = np.random.default_rng(seed)
         return _below(X, inputs, new_x, sources, rng), _below(y, targets, new_y, sources, rng)
 
@@ -132,100 +113,74 @@ class AugmentingSampler(BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-class _Part(Protocol):
+@dataclass(frozen=True)
+class _Part:
     """Some columns: numbers that a method can work on, and the way back from them."""
 
+    own: Any  # an array, or one series
+    features: Floats  # (n, features); without any if no method can work on it
+    column: Column | None = None  # what it is encoded as in a table of `regaug.data`, if it is
+
     @property
-    def features(self) -> Floats:
-        """The columns as numbers, ``(n, features)``."""
+    def is_huge(self) -> bool:
+        is_whole = self.own.dtype.kind in "iu"
+        return is_whole and bool(np.abs(self.features).max() >= _LARGEST_WHOLE)
 
     def decode(self, values: Floats, sources: NDArray[np.int64], rng: np.random.Generator) -> Any:
         """Return new columns: an array for an array, a series for a series."""
+        own, known = self.own, self.features
+        if not known.shape[1]:
+            return own.iloc[sources]
+        if self.column is not None:
+            return restore(self.column, _series(self.column.decode(values.T)), own, rng)
+        new = np.clip(values, known.min(axis=0), known.max(axis=0))
+        new = np.rint(new) if own.dtype.kind in "biu" else new
+        if not _is_pandas(own):
+            return new.reshape(-1, *own.shape[1:]).astype(own.dtype)
+        return _series(new[:, 0]).astype(own.dtype)
 
 
-@dataclass(frozen=True)
-class _Numbers:
-    """An array or a series of numbers: taken as they are."""
-
-    own: Any
-
-    @cached_property
-    def features(self) -> Floats:
-        # A series knows how to become numbers, whatever type of pandas or Arrow it has.
-        values = self.own.to_numpy(dtype=np.float64) if _is_pandas(self.own) else self.own
-        return np.asarray(values, dtype=np.float64).reshape(len(self.own), -1)
-
-    def decode(self, values: Floats, sources: NDArray[np.int64], rng: np.random.Generator) -> Any:
-        own = self.features
-        new = np.clip(values, own.min(axis=0), own.max(axis=0))
-        new = np.rint(new) if self.own.dtype.kind in "biu" else new
-        if not _is_pandas(self.own):
-            return new.reshape(-1, *self.own.shape[1:]).astype(self.own.dtype)
-        return _series(new[:, 0]).astype(self.own.dtype)
-
-
-@dataclass(frozen=True)
-class _Encoded:
-    """A column that is encoded as in a table of :mod:`regaug.data`."""
-
-    own: Any
-    column: Column
-
-    @cached_property
-    def features(self) -> Floats:
-        out = np.empty((len(self.column.features), len(self.own)), dtype=np.float32)
-        self.column.encode(self.own, out)
-        return out.T.astype(np.float64)
-
-    def decode(self, values: Floats, sources: NDArray[np.int64], rng: np.random.Generator) -> Any:
-        return restore(self.column, _series(self.column.decode(values.T)), self.own, rng)
-
-
-@dataclass(frozen=True)
-class _Kept:
-    """A column that no method can work on."""
-
-    own: Any
-
-    @property
-    def features(self) -> Floats:
-        return np.empty((len(self.own), 0))
-
-    def decode(self, values: Floats, sources: NDArray[np.int64], rng: np.random.Generator) -> Any:
-        return self.own.iloc[sources]
+def _columns(data: Any) -> list[Any]:
+    """Return the columns of a frame in their order; a series is one."""
+    return [data] if data.ndim == 1 else [data.iloc[:, place] for place in range(data.shape[1])]
 
 
 def _read(data: Any) -> list[_Part]:
     """Return the parts of an array, a series or a frame, in their order."""
-    if not _is_pandas(data):
-        if _is_huge(numbers := _Numbers(data)):
-            raise DataError("Whole numbers from 2^53 must be given as floats, which round them.")
-        return [numbers]
-    if data.ndim == 1:
-        return [_read_column(data)]
-    return [_read_column(data.iloc[:, place]) for place in range(data.shape[1])]
+    if _is_pandas(data):
+        return [_read_column(series) for series in _columns(data)]
+    part = _read_numbers(data)
+    if part.is_huge:
+        raise DataError("Whole numbers from 2^53 must be given as floats, which round them.")
+    return [part]
+
+
+def _read_numbers(own: Any) -> _Part:
+    # A series knows how to become numbers, whatever type of pandas or Arrow it has.
+    values = own.to_numpy(dtype=np.float64) if _is_pandas(own) else own
+    return _Part(own, np.asarray(values, dtype=np.float64).reshape(len(own), -1))
 
 
 def _read_column(series: Any) -> _Part:
-    kind = series.dtype.kind
+    kind, kept = series.dtype.kind, _Part(series, np.empty((len(series), 0)))
     if kind == "f" and np.isinf(series.to_numpy(dtype=np.float64, na_value=np.nan)).any():
         raise NonFiniteError(f"Column {series.name!r} must be finite, got infinity.")
     if kind in "biuf" and not series.isna().any():
-        numbers = _Numbers(series)
-        return _Kept(series) if _is_huge(numbers) else numbers
+        part = _read_numbers(series)
+        return kept if part.is_huge else part
     column, _ = fit_column(str(series.name), series, np.arange(len(series)))
-    return _Kept(series) if column is None else _Encoded(series, column)
-
-
-def _is_huge(part: _Numbers) -> bool:
-    is_whole = part.own.dtype.kind in "iu"
-    return is_whole and bool(np.abs(part.features).max() >= _LARGEST_WHOLE)
+    if column is None:
+        return kept
+    out = np.empty((len(column.features), len(series)), dtype=np.float32)
+    column.encode(series, out)
+    return _Part(series, out.T.astype(np.float64), column)
 
 
 def _read_targets(y: Any) -> list[_Part]:
     parts = _read(y)
     for part in parts:
-        if not isinstance(part, _Numbers) or part.own.dtype.kind not in "iuf":
+        is_read = part.column is None and part.features.shape[1]
+        if not is_read or part.own.dtype.kind not in "iuf":
             kind = getattr(y, "dtype", None) or y.dtypes.tolist()
             raise ArgumentTypeError(f"`y` must hold numbers to predict, got {kind}.")
     return parts
@@ -256,20 +211,13 @@ def _below(
         return np.concatenate([data, new[0]])
     import pandas as pd
 
-    own = [data] if data.ndim == 1 else [data.iloc[:, place] for place in range(data.shape[1])]
-    columns = [pd.concat(pair, ignore_index=True) for pair in zip(own, new, strict=True)]
+    pairs = zip(_columns(data), new, strict=True)
+    columns = [pd.concat(pair, ignore_index=True) for pair in pairs]
     if data.ndim == 1:
         return columns[0].rename(data.name)
     frame = pd.concat(columns, axis=1)
     frame.columns = data.columns
     return frame
-
-
-def _count(rows: float, n: int) -> int:
-    """Return how many rows are asked for."""
-    if isinstance(rows, Integral):
-        return check_integer("rows", rows, 0)
-    return round(check_range("rows", rows, 0.0) * n)
 
 
 def _is_pandas(data: Any) -> bool:
