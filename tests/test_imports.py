@@ -34,10 +34,6 @@ ORDER = [
     ["__init__"],
 ]
 LINES = {name: line for line, names in enumerate(ORDER) for name in names}
-# Imports that are still to be mended: (module, what it imports).
-KNOWN = {
-    ("augment.base", "augment.layer"),
-}
 
 
 def module_name(path: Path) -> str:
@@ -93,11 +89,7 @@ def test_imports_point_up():
         for target in targets
         if line_of(target) > line_of(module)
     }
-    assert sorted(down - KNOWN) == []
-
-
-def test_what_is_known_is_still_there():
-    assert sorted(edge for edge in KNOWN if edge[1] not in IMPORTS.get(edge[0], ())) == []
+    assert sorted(down) == []
 
 
 def cycles(graph: dict[str, set[str]]) -> list[list[str]]:
@@ -122,11 +114,7 @@ def cycles(graph: dict[str, set[str]]) -> list[list[str]]:
 
 
 def test_no_imports_go_round():
-    graph = {
-        module: {target for target in targets if (module, target) not in KNOWN}
-        for module, targets in IMPORTS.items()
-    }
-    assert cycles(graph) == []
+    assert cycles(IMPORTS) == []
 
 
 def test_the_graph_is_read_wherever_an_import_is_written():

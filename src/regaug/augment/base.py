@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -11,10 +11,8 @@ from torch.utils.data import default_collate, get_worker_info
 from regaug import _random
 from regaug._checks import check_batch, check_range
 from regaug.augment import recomputation
+from regaug.augment.layer import AtLayer
 from regaug.exceptions import ArgumentError
-
-if TYPE_CHECKING:
-    from regaug.augment.layer import AtLayer
 
 Params = TypeVar("Params")
 
@@ -221,7 +219,7 @@ class Augmentation(nn.Module, Generic[Params]):
 
     def at(
         self, model: nn.Module, place: str | Sequence[str], *, output: int | None = None
-    ) -> "AtLayer[Params]":
+    ) -> AtLayer[Params]:
         """Act on the output of a layer of ``model`` instead of on its inputs.
 
         Args:
@@ -241,8 +239,6 @@ class Augmentation(nn.Module, Generic[Params]):
             >>> prediction, new_y = FOMA().at(net, "1")(x, y)
             >>> F.mse_loss(prediction, new_y).backward()
         """
-        from regaug.augment.layer import AtLayer
-
         return AtLayer(self, model, place, output=output)
 
     def as_collate_fn(self) -> "CollateAndAugment":

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 from weakref import ref
 
 import torch
@@ -13,12 +13,24 @@ from torch import Tensor, nn
 from regaug import _random
 from regaug._registry import unknown
 from regaug.augment import recomputation
-from regaug.augment.base import Augmentation, Params
 from regaug.exceptions import ArgumentError, PlaceError, RegaugError, UnknownNameError
 
 INPUT = "input"
 Output = TypeVar("Output")
+Params = TypeVar("Params", covariant=True)
 Augment = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
+
+
+class _Acts(Protocol[Params]):
+    """What acts at a layer: an augmentation."""
+
+    training: bool
+    generator: torch.Generator
+
+    @property
+    def params(self) -> Params: ...
+    def __call__(self, x: Tensor, y: Tensor, /) -> tuple[Tensor, Tensor]: ...
+    def observing(self, x: object, y: Tensor) -> AbstractContextManager[None]: ...
 
 
 class AtLayer(Generic[Params]):
@@ -31,7 +43,7 @@ class AtLayer(Generic[Params]):
 
     def __init__(
         self,
-        augmentation: Augmentation[Params],
+        augmentation: _Acts[Params],
         model: nn.Module,
         place: str | Sequence[str],
         *,
