@@ -36,21 +36,13 @@ class Wanted:
 
 @dataclass(frozen=True, eq=False)
 class Progress:
-    """How far an experiment has come; told when it begins, and whenever something is finished.
-
-    Attributes:
-        planned: Runs of the experiment.
-        left: Those that were not finished when it began.
-        seconds: About how long these take.
-        records: What has just been finished; nothing at the beginning.
-        notes: What a reader should know, told at the beginning.
-    """
+    """How far an experiment has come; told when it begins, and whenever something is finished."""
 
     planned: int
-    left: int
-    seconds: float
-    records: Sequence[RunRecord] = ()
-    notes: Sequence[str] = ()
+    left: int  # not finished when it began
+    seconds: float  # that these take, about
+    records: Sequence[RunRecord] = ()  # just finished; nothing at the beginning
+    notes: Sequence[str] = ()  # for a reader, at the beginning
 
 
 Observer = Callable[[Progress], None]

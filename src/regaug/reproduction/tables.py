@@ -68,6 +68,7 @@ class Experiment:
     """One of the paper's comparisons, and what makes its rows of data, methods and a size."""
 
     name: str
+    tables: tuple[int, ...]  # their numbers in the paper
     datasets: tuple[str, ...]
     rows: Callable[[PaperData, Sequence[str], Size], list[Row]]
 
@@ -173,11 +174,11 @@ def _noise(data: PaperData, methods: Sequence[str], size: Size) -> list[Row]:
 EXPERIMENTS = {
     experiment.name: experiment
     for experiment in (
-        Experiment("in-distribution", IN_DISTRIBUTION, _compare),
-        Experiment("out-of-distribution", OUT_OF_DISTRIBUTION, _compare),
-        Experiment("batches", IN_DISTRIBUTION + OUT_OF_DISTRIBUTION, _batches),
-        Experiment("ablation", ("no2", "electricity"), _ablation),
-        Experiment("noise", (*IN_DISTRIBUTION[:4], "rcf-mnist", "crimes", "dti"), _noise),
+        Experiment("in-distribution", (3, 10), IN_DISTRIBUTION, _compare),
+        Experiment("out-of-distribution", (4, 11), OUT_OF_DISTRIBUTION, _compare),
+        Experiment("batches", (1,), IN_DISTRIBUTION + OUT_OF_DISTRIBUTION, _batches),
+        Experiment("ablation", (5,), ("no2", "electricity"), _ablation),
+        Experiment("noise", (6, 7), (*IN_DISTRIBUTION[:4], "rcf-mnist", "crimes", "dti"), _noise),
     )
 }
 
