@@ -53,12 +53,7 @@ def choose_run(
 
     With fewer than 50 rows nothing is compared, and it is plain training.
 
-    Args:
-        problem: What is to be learned.
-        settings: The only settings that are tried of every method; drawn ones if None.
-        seed: Decides everything.
-        jobs: Worker processes.
-        observer: Told how far it has come.
+    ``settings`` are the only ones that are tried of every method, drawn ones if None.
     """
     plan = make_plan(problem, quick=True, seed=seed, settings=settings, baselines=False)
     if plan.config.rows < FEWEST_ROWS:

@@ -22,7 +22,7 @@ from regaug.runs.store import Store
 from regaug.runs.tasks import Executor, Workforce, do_runs, estimate_seconds
 from regaug.runs.worker import Worker
 from regaug.studies.config import Search
-from regaug.studies.facts import Facts, describe, write_facts
+from regaug.studies.facts import describe, write_facts
 from regaug.studies.plan import QUICK_SPLITS, SPLITS, Plan, make_plan
 from regaug.studies.study import MODEL, REPORT, Study
 from regaug.studies.tpe import plan_rounds
@@ -139,20 +139,13 @@ def run_plan(
     data: Data | None = None,
     observer: Observer | None = None,
 ) -> Study:
-    """Do the runs of a plan that a folder does not have yet, and return what they say.
-
-    Args:
-        plan: What to do.
-        folder: Keeps every finished run.
-        workforce: Who does them, and for how long.
-        data: The table it is about.
-        observer: Told how far it has come.
-    """
+    """Do the runs of a plan that a folder does not have yet, and return what they say."""
     store = Store(folder, plan.config.to_dict())
     summary = getattr(data, "summary", plan.config.problem)
     notes = [summary, *plan.notes]
-    facts = _facts(plan, "\n".join(notes), data)
-    if facts is not None:
+    facts = None
+    if plan.problem.is_stacked:
+        facts = describe(plan.problem.splits[0], "\n".join(notes), given=_given(data))
         write_facts(folder, facts)
     worker = Worker([plan.problem], details=True)
     tell = _Teller(plan, store, workforce, observer)
@@ -237,12 +230,6 @@ def _open(data: AnyData, target: str | Sequence[str] | None) -> Problem | Data |
             f"a problem, or a path or a frame with `target`, got {type(data).__name__} without it."
         )
     return read_table(data, target=target)
-
-
-def _facts(plan: Plan, summary: str, data: Data | None) -> Facts | None:
-    if not plan.problem.is_stacked:
-        return None
-    return describe(plan.problem.splits[0], summary, given=_given(data))
 
 
 def _given(data: Data | None) -> Mapping[str, object]:

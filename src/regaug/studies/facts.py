@@ -27,6 +27,7 @@ MOST_VALUES, MOST_POINTS = 60, 200
 MOST_ROWS = 5_000
 # A slope of so many times the columns is no dimension.
 MOST_TIMES = 10
+_WHOLE = ("columns", "targets", "n_used", "n_values", "k")
 
 
 @dataclass(frozen=True)
@@ -87,19 +88,16 @@ class Facts:
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Return the facts that :meth:`to_dict` wrote down."""
         try:
+            fit = values["two_nn"]
             return cls(
                 summary=str(values["summary"]),
                 rows={part: int(values["rows"][part]) for part in ("train", "validation", "test")},
-                columns=int(values["columns"]),
-                targets=int(values["targets"]),
-                n_used=int(values["n_used"]),
                 singular_values=_numbers(values["singular_values"]),
-                n_values=int(values["n_values"]),
                 rho=check_range("rho", values["rho"], 0.0, 1.0),
-                k=int(values["k"]),
                 share=check_range("share", values["share"], 0.0, 1.0),
-                two_nn=None if values["two_nn"] is None else _read_fit(values["two_nn"]),
+                two_nn=None if fit is None else _read_fit(**fit),
                 given=_read_given(values["given"]),
+                **{name: int(values[name]) for name in _WHOLE},
             )
         except (AttributeError, LookupError, TypeError, ValueError, OverflowError) as error:
             raise ArgumentError(
@@ -113,11 +111,7 @@ def describe(
 ) -> Facts:
     """Find out what a report says of the data; only training rows are looked at.
 
-    Args:
-        split: Three parts with their inputs in memory, in units of their own.
-        summary: What was done to the columns, such as ``table.summary``.
-        given: How the user named the data; see :class:`Facts`.
-        rho: The share of the sum of singular values that is marked, in [0, 1].
+    ``rho`` is the share of the sum of singular values that is marked, in [0, 1].
 
     Example:
         >>> from regaug.data.datasets.synthetic import make_manifold
@@ -131,11 +125,7 @@ def describe(
     k, total = int(rank_at_share(values, rho)), float(values.sum())
     return Facts(
         summary=summary,
-        rows={
-            "train": len(split.train),
-            "validation": len(split.validation),
-            "test": len(split.test),
-        },
+        rows={name: len(split.parts[name]) for name in ("train", "validation", "test")},
         columns=math.prod(split.train.x.shape[1:]),
         targets=int(split.train.y.shape[1]),
         n_used=len(points),
@@ -199,18 +189,16 @@ def _fit_two_nn(points: Tensor) -> TwoNNFit | None:
     )
 
 
-def _read_fit(values: Mapping[str, Any]) -> TwoNNFit:
-    fit = TwoNNFit(
-        dimension=None
-        if values["dimension"] is None
-        else check_range("dimension", values["dimension"]),
-        n_dropped=int(values["n_dropped"]),
-        log_mu=_numbers(values["log_mu"]),
-        neg_log_survival=_numbers(values["neg_log_survival"]),
-    )
-    if len(fit.log_mu) != len(fit.neg_log_survival):
+def _read_fit(
+    dimension: float | None,
+    n_dropped: int,
+    log_mu: Sequence[float],
+    neg_log_survival: Sequence[float],
+) -> TwoNNFit:
+    if len(log_mu) != len(neg_log_survival):
         raise ValueError("the points of the TwoNN fit have unequally many coordinates")
-    return fit
+    slope = None if dimension is None else check_range("dimension", dimension)
+    return TwoNNFit(slope, int(n_dropped), _numbers(log_mu), _numbers(neg_log_survival))
 
 
 def _read_given(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -224,7 +212,7 @@ def _read_given(values: Mapping[str, Any]) -> dict[str, Any]:
     return given
 
 
-def _numbers(values: Sequence[Any]) -> tuple[float, ...]:
+def _numbers(values: Sequence[float]) -> tuple[float, ...]:
     return tuple(check_range("values", value) for value in values)
 
 

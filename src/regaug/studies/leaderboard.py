@@ -20,19 +20,8 @@ BASELINE_NAMES = {
 class BoardRow:
     """One row of a leaderboard, every cell as it is shown; empty where there is nothing to show.
 
-    Attributes:
-        name: The method, or the baseline.
-        full: What it is, for those who do not know its short name.
-        is_baseline: Whether it is no net.
-        is_significant: Whether it differs from the reference, all comparisons taken together.
-        mean: Mean of the metric over the splits.
-        interval: Its interval.
-        failed: On how many splits it failed.
-        change: Change against the reference.
-        change_interval: Its interval.
-        p: Its p-value by Holm's correction.
-        rank: Mean rank among the nets.
-        won: Share of splits in which it is the best net.
+    ``full`` says what it is for those who do not know its short name, ``failed`` on how many splits
+    it failed; the others are as in :class:`regaug.studies.statistics.Row`.
     """
 
     name: str

@@ -58,15 +58,8 @@ def make_plan(
 ) -> Plan:
     """Decide everything that a study will do.
 
-    Args:
-        problem: What is to be learned.
-        methods: Names of methods; all of them by default. Plain training is always among them.
-        trials: Settings that are tried of every method; 20, or 8 if ``quick``.
-        seed: Decides settings and runs.
-        quick: Fewer methods and settings.
-        search: ``"random"`` or ``"tpe"``.
-        settings: The only settings that are tried of every method; drawn ones if None.
-        baselines: Whether to fit baselines beside the nets.
+    ``settings`` are the only ones that are tried of every method, drawn ones if None; ``baselines``
+    says whether to fit them beside the nets. All else is as in :func:`regaug.compare`.
     """
     names = _check_methods(methods, quick)
     usual = 1 if settings is not None else QUICK_TRIALS if quick else TRIALS

@@ -46,12 +46,8 @@ def draw_trials(
     but the augmentation. The first trial has the defaults, the next ones have what the method names
     as good starts, the others what is drawn from its space.
 
-    Args:
-        method: Name of the method.
-        trials: How many.
-        seed: Seed of the study.
-        settings: Settings of every trial, but for those that are searched.
-        may_log: Whether every other trial fits the logarithm of the target.
+    ``settings`` are those of every trial, but for what is searched; with ``may_log`` every other
+    trial fits the logarithm of the target.
 
     Example:
         >>> first, second = draw_trials("foma-rho", 2, seed=0, settings=Settings(epochs=100))

@@ -31,11 +31,8 @@ def plan_rounds(
     contains depends on the runs and the seed alone: not on who has done them, in which order, or
     whether somebody was interrupted in between.
 
-    Args:
-        runs: The runs of a random search. Those of the first round stay; those after it keep their
-            number, split and seed, and get settings that are learned.
-        records: Returns the finished runs by key.
-        config: The study: its metric and its seed.
+    Those of the first round, which a random search has drawn, stay; the others keep their number,
+    split and seed, and get settings that are learned.
     """
     before: list[Run] = []
     last = max(run.trial or 0 for run in runs)
@@ -56,15 +53,9 @@ def suggest_trials(
     The error of a trial is its mean rank over the splits: a split with large errors would decide
     alone otherwise, and an infinite error is just the last rank.
 
-    Args:
-        before: Trials of the method that have been run, the first one first.
-        errors: Their validation errors on every split, lower is better: trials x splits.
-        count: How many to suggest.
-        seed: Seed of the study.
-
-    Returns:
-        Trials that differ from the first one in what is searched, numbered on from the last. They
-        may fit the logarithm of the target if one of those before does.
+    ``errors`` are the validation errors of the trials before on every split, lower is better. The
+    new ones differ from the first in what is searched, and are numbered on from the last; they may
+    fit the logarithm of the target if one of those before does.
 
     Example:
         >>> from regaug.studies.search import draw_trials
