@@ -253,7 +253,7 @@ def test_a_checkpoint_of_another_architecture_is_refused(stopped, model, message
         (
             "erm",
             {"method_settings": {"sampler": "nearest"}},
-            r"method\.sampler was 'random' and is 'near",
+            r"method_settings\.sampler was 'random' and is 'near",
         ),
         ("foma-rho", {}, r"method was 'erm' and is 'foma-rho'"),
     ],
