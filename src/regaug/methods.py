@@ -88,7 +88,7 @@ class Method:
     def settings(self, **changes: Any) -> dict[str, Any]:
         """Return the defaults with some of them changed.
 
-        A change is an option of the augmentation or the sampler, ``sampler`` or ``place``.
+        Any option of the augmentation but its generator, ``sampler``, ``place``, the sampler's own.
         """
         options = signature(self.augmentation).parameters.keys() - {"generator"}
         known = self.defaults.keys() | options
@@ -106,6 +106,7 @@ class Method:
         ``changes`` are settings that differ from the defaults; ``seed`` is for batches and draws.
 
         Example:
+            >>> import torch
             >>> x, y = torch.randn(100, 5), torch.randn(100)
             >>> ready = get("c-mixup").prepare({"alpha": 2.0}).fit(x, y)
             >>> for batch in ready.sampler(y, 20):

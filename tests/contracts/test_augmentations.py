@@ -1,4 +1,4 @@
-"""What every augmentation keeps to. A new one is covered by being in the table."""
+"""What every augmentation keeps to. A new one is covered by being public."""
 
 import copy
 import pickle
@@ -9,9 +9,11 @@ import torch.nn.functional as F  # noqa: N812
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from regaug import FOMA, CMixup, Compose, GaussianNoise, Mixup
-from regaug.augment import AUGMENTATIONS
+from regaug import FOMA, CMixup, Compose, GaussianNoise, Mixup, augment
 
+AUGMENTATIONS = {
+    name.lower(): getattr(augment, name) for name in augment.__all__ if name != "Augmentation"
+}
 # Every augmentation with its defaults, and settings that change what it does to a batch.
 CASES = {
     **AUGMENTATIONS,

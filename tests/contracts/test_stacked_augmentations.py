@@ -6,9 +6,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from regaug import ADA, CEMS, FOMA, CMixup, Compose, GaussianNoise, Mixup
-from regaug.augment import AUGMENTATIONS
+from regaug import ADA, CEMS, FOMA, CMixup, Compose, GaussianNoise, Mixup, augment
 
+AUGMENTATIONS = {
+    name.lower(): getattr(augment, name) for name in augment.__all__ if name != "Augmentation"
+}
 # Every augmentation with its defaults, and others whose numbers differ from run to run.
 CASES = {
     **{

@@ -38,6 +38,12 @@ class Augmentation(nn.Module, Generic[Params]):
 
     neutral: Params  # the parameters that leave a batch as it is
     params: Params
+    #: Whether :meth:`fit` learns anything from the training rows.
+    learns: bool = False
+    #: Whether a batch is samples followed by their partners, of which the samples come out.
+    paired: bool = False
+    #: Whether :attr:`weight` can be anything but 1.
+    weighs: bool = False
     shown: tuple[str, ...] = ()  # settings that stand in the printed form, beside p and anneal
 
     def __init__(
@@ -98,24 +104,9 @@ class Augmentation(nn.Module, Generic[Params]):
         return self.p * max(0.0, 1.0 - progress / self.anneal)
 
     @property
-    def learns(self) -> bool:
-        """Whether :meth:`fit` learns anything from the training rows."""
-        return False
-
-    @property
-    def paired(self) -> bool:
-        """Whether a batch is samples followed by their partners, of which the samples come out."""
-        return False
-
-    @property
     def changes_rows(self) -> bool:
         """Whether a call may return more or fewer rows than it is given."""
         return self.append or self.paired
-
-    @property
-    def weighs(self) -> bool:
-        """Whether :attr:`weight` can be anything but 1."""
-        return False
 
     @property
     def weight(self) -> float:

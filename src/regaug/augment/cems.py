@@ -110,16 +110,12 @@ class CEMS(Augmentation[CEMSParams]):
             neighbors = check_integer("neighbors", neighbors, 2)
         self.neighbors = neighbors
         self.ridge = check_range("ridge", ridge, SMALLEST_RIDGE)
+        self.learns = d == "two_nn_data" or neighbors != "batch"
         self.register_buffer("_fitted_d", torch.tensor(-1))
         self.register_buffer("_stored", torch.empty(0, 0))
         # Made when they are first needed.
         self._tree: Known[KDTree] | None = None
         self._planes: Known[_Planes] | None = None
-
-    @property
-    def learns(self) -> bool:
-        """Whether :meth:`fit` learns anything: neighbors or the dimension."""
-        return self.d == "two_nn_data" or self.neighbors != "batch"
 
     def fit(self, x: Tensor, y: Tensor) -> Self:
         """Store the joint training rows for ``neighbors``, their dimension for ``d``, if asked."""

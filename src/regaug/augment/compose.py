@@ -82,6 +82,9 @@ class Compose(Augmentation[tuple[Any, ...]]):
             generator = augmentations[0].generator
         super().__init__(p=p, append=append, anneal=anneal, generator=generator)
         self.parts = cast(Sequence[Augmentation[Any]], nn.ModuleList(augmentations))
+        self.learns = any(part.learns for part in augmentations)
+        self.paired = any(part.paired for part in augmentations)
+        self.weighs = any(part.weighs for part in augmentations)
         self._share()
 
     def _share(self) -> None:
@@ -94,29 +97,14 @@ class Compose(Augmentation[tuple[Any, ...]]):
         self._share()
 
     @property
-    def paired(self) -> bool:
-        """Whether a part takes the batch for samples followed by their partners."""
-        return any(part.paired for part in self.parts)
-
-    @property
     def changes_rows(self) -> bool:
         """Whether the chain or a part of it may return more or fewer rows than it is given."""
         return self.append or any(part.changes_rows for part in self.parts)
-
-    @property
-    def weighs(self) -> bool:
-        """Whether any part weighs the loss."""
-        return any(part.weighs for part in self.parts)
 
     def weight_of(self, params: tuple[Any, ...]) -> float:
         """Return the product of the parts' weights."""
         pairs = zip(self.parts, params, strict=False)  # there are none in a batch left as it is
         return math.prod(part.weight_of(drawn) for part, drawn in pairs)
-
-    @property
-    def learns(self) -> bool:
-        """Whether any part learns anything from the training rows."""
-        return any(part.learns for part in self.parts)
 
     def fit(self, x: Tensor, y: Tensor) -> Self:
         """Fit every part on the training rows."""

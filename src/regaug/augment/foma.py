@@ -117,17 +117,8 @@ class FOMA(Augmentation[FOMAParams]):
         self.weighting: Weight = check_choice("weight", weight, tuple(_EXPONENTS))
         self.center = bool(center)
         self.lam_range = None if lam_range is None else _check_lam_range(lam_range)
+        self.learns, self.weighs = k == "two_nn_data", weight != "one"
         self.register_buffer("_fitted_k", torch.tensor(-1))
-
-    @property
-    def learns(self) -> bool:
-        """Whether :meth:`fit` learns anything: the intrinsic dimension, if it is the cut."""
-        return self.k == "two_nn_data"
-
-    @property
-    def weighs(self) -> bool:
-        """Whether :attr:`weight` can be anything but 1: unless ``weight="one"``."""
-        return self.weighting != "one"
 
     def weight_of(self, params: FOMAParams) -> float:
         """Return what the loss is to be multiplied by for a draw."""

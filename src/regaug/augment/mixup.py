@@ -53,7 +53,6 @@ class Mixup(Augmentation[MixupParams]):
 
     neutral = MixupParams(lam=1.0, partners=None)
     shown: tuple[str, ...] = ("alpha", "paired")
-    paired = False
 
     def __init__(
         self,

@@ -47,9 +47,7 @@ def ada(x: Tensor, y: Tensor, *, clusters: Tensor, gamma: float | Tensor) -> tup
     _check_clusters(clusters, x.shape[:-1])
     if isinstance(gamma, Tensor):
         gamma = check_per_matrix("gamma", gamma, x.shape[:-2], low=0.0, open_low=True)
-    else:
-        gamma = check_range("gamma", gamma, 0.0, open_low=True)
-    if isinstance(gamma, float) and gamma == 1.0:
+    elif (gamma := check_range("gamma", gamma, 0.0, open_low=True)) == 1.0:
         return x, y
 
     labels, groups = torch.unique(clusters, return_inverse=True)

@@ -89,7 +89,13 @@ def with_sampler(loader: Any, sampler: AnySampler, get: Get, *, seed: int) -> Da
         batches: Any = sampler
     else:
         make: Any = check_sampler(sampler)
-        size = _batch_size(loader)
+        size = getattr(loader.batch_sampler, "batch_size", None)
+        if not isinstance(size, int):
+            raise ArgumentError(
+                "`sampler` needs the batch size, which the train loader's own batch sampler, a "
+                f"{type(loader.batch_sampler).__name__}, does not tell. Make the loader with "
+                "batch_size=..., or give `sampler` a sampler that has been made."
+            )
         y = torch.cat([get(batch)[1].detach().cpu() for batch in _batches_in_order(loader)])
         drop_last = bool(getattr(loader.batch_sampler, "drop_last", False))
         batches = make(y, min(size, len(y)), seed=seed, drop_last=drop_last)
@@ -116,36 +122,22 @@ def check_map_style(loader: Any, name: str) -> None:
         raise ArgumentTypeError(
             f"{name} needs one torch DataLoader for training, got a {type(loader).__name__}."
         )
-    if isinstance(loader.dataset, IterableDataset) or loader.batch_sampler is None:
+    has_batches = loader.batch_sampler is not None
+    if isinstance(loader.dataset, IterableDataset) or not has_batches:
         came = f"a {type(loader.dataset).__name__}"
-        if loader.batch_sampler is None:
-            came += " in a loader without batches (batch_size=None)"
+        came += "" if has_batches else " in a loader without batches (batch_size=None)"
         raise ArgumentTypeError(
             f"{name} needs a data set whose samples can be chosen by their index, with "
             f"__getitem__ and __len__, got {came}."
         )
 
 
-def _batch_size(loader: DataLoader[Any]) -> int:
-    size = getattr(loader.batch_sampler, "batch_size", None)
-    if not isinstance(size, int):
-        raise ArgumentError(
-            "`sampler` needs the batch size, which the train loader's own batch sampler, a "
-            f"{type(loader.batch_sampler).__name__}, does not tell. Make the loader with "
-            "batch_size=..., or give `sampler` a sampler that has been made."
-        )
-    return size
-
-
 def _batches_in_order(loader: DataLoader[Any]) -> Iterator[Any]:
     """Go through the data set once; no generator of the user's moves."""
-    changes = {
-        "generator": _random.make_generator(),
-        "persistent_workers": False,
-        "pin_memory": False,
-    }
+    changes = {"persistent_workers": False, "pin_memory": False}
+    options = {**_kept(loader), "generator": _random.make_generator(), **changes}
     with _random.seeded(0):  # a data set may draw
-        yield from DataLoader(loader.dataset, batch_size=_READ_AT_ONCE, **_kept(loader) | changes)
+        yield from DataLoader(loader.dataset, batch_size=_READ_AT_ONCE, **options)
 
 
 def _kept(loader: DataLoader[Any]) -> dict[str, Any]:
