@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any, Self, cast
+from typing import Any, Self, TypeAlias, cast
 
 import torch
 from torch import Tensor, nn
@@ -11,6 +11,8 @@ from torch import Tensor, nn
 from regaug.augment.base import Augmentation
 from regaug.augment.joint import Known
 from regaug.exceptions import ArgumentTypeError
+
+Draws: TypeAlias = tuple[Any, ...]  # what each part of a chain has drawn
 
 
 class Identity(Augmentation[None]):
@@ -41,7 +43,7 @@ class Identity(Augmentation[None]):
         return x, y
 
 
-class Compose(Augmentation[tuple[Any, ...]]):
+class Compose(Augmentation[Draws]):
     """Apply several augmentations in order, each to what the one before has made.
 
     Every part keeps its own ``p``, ``append`` and ``anneal``; those given here hold for the chain
@@ -66,7 +68,7 @@ class Compose(Augmentation[tuple[Any, ...]]):
         torch.Size([32, 5])
     """
 
-    neutral: tuple[Any, ...] = ()
+    neutral: Draws = ()
 
     def __init__(
         self,
@@ -101,7 +103,7 @@ class Compose(Augmentation[tuple[Any, ...]]):
         """Whether the chain or a part of it may return more or fewer rows than it is given."""
         return self.append or any(part.changes_rows for part in self.parts)
 
-    def weight_of(self, params: tuple[Any, ...]) -> float:
+    def weight_of(self, params: Draws) -> float:
         """Return the product of the parts' weights."""
         pairs = zip(self.parts, params, strict=False)  # there are none in a batch left as it is
         return math.prod(part.weight_of(drawn) for part, drawn in pairs)
@@ -113,7 +115,7 @@ class Compose(Augmentation[tuple[Any, ...]]):
             part.fit(x, y)
         return self
 
-    def draw(self, x: Tensor, y: Tensor) -> tuple[Any, ...]:
+    def draw(self, x: Tensor, y: Tensor) -> Draws:
         """Draw for each part in turn; a part sees the batch as the parts before leave it."""
         new_x, new_y, params = x, y, []
         for part in self.parts:
@@ -125,7 +127,7 @@ class Compose(Augmentation[tuple[Any, ...]]):
         drawn.made = Known((new_x, new_y), x, y), Known(True, new_x, new_y)
         return drawn
 
-    def transform(self, x: Tensor, y: Tensor, params: tuple[Any, ...]) -> tuple[Tensor, Tensor]:
+    def transform(self, x: Tensor, y: Tensor, params: Draws) -> tuple[Tensor, Tensor]:
         """Apply each part's draw in turn."""
         if not params:
             return self.originals(x, y)
@@ -152,11 +154,11 @@ class Compose(Augmentation[tuple[Any, ...]]):
                 stack.enter_context(part.observing(x, y))
             yield
 
-    def _public(self, params: tuple[Any, ...]) -> tuple[Any, ...]:
+    def _public(self, params: Draws) -> Draws:
         return tuple(params)
 
 
-class _Drawn(tuple[Any, ...]):
+class _Drawn(Draws):
     """The draws of a chain, and what they made of the batch: drawing has to run the chain."""
 
     made: tuple[Known[tuple[Tensor, Tensor]], Known[bool]]  # and whether that is as it was made

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 import torch
@@ -20,6 +20,7 @@ from regaug.data.tabular.values import Floats
 from regaug.exceptions import ArgumentTypeError, DataError, NonFiniteError
 
 _LARGEST_WHOLE = 2**53  # beyond, a float does not tell whole numbers apart
+Columns: TypeAlias = Any  # an array, a series or a frame
 
 
 class AugmentingSampler(BaseEstimator):  # type: ignore[misc]
@@ -68,12 +69,12 @@ class AugmentingSampler(BaseEstimator):  # type: ignore[misc]
         self.method_settings = method_settings
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:  # noqa: N803
+    def fit(self, X: Columns, y: Columns) -> Self:  # noqa: N803
         """Check the rows as :meth:`fit_resample` does, and make none."""
         self._check(X, y)
         return self
 
-    def fit_resample(self, X: Any, y: Any) -> tuple[Any, Any]:  # noqa: N803
+    def fit_resample(self, X: Columns, y: Columns) -> tuple[Columns, Columns]:  # noqa: N803
         """Return the rows, followed by new ones, with the same names and types.
 
         Args:
@@ -95,7 +96,7 @@ class AugmentingSampler(BaseEstimator):  # type: ignore[misc]
         rng = np.random.default_rng(seed)
         return _below(X, inputs, new_x, sources, rng), _below(y, targets, new_y, sources, rng)
 
-    def _check(self, X: Any, y: Any) -> tuple[Any, Any]:  # noqa: N803
+    def _check(self, X: Columns, y: Columns) -> tuple[Columns, Columns]:  # noqa: N803
         """Return inputs and targets as arrays, or as they are if they are of pandas."""
         rules = {"ensure_2d": False, "dtype": "numeric"}
         if _is_pandas(X) and X.ndim == 2:
@@ -117,7 +118,7 @@ class AugmentingSampler(BaseEstimator):  # type: ignore[misc]
 class _Part:
     """Some columns: numbers that a method can work on, and the way back from them."""
 
-    own: Any  # an array, or one series
+    own: Columns  # an array, or one series
     features: Floats  # (n, features); without any if no method can work on it
     column: Column | None = None  # what it is encoded as in a table of `regaug.data`, if it is
 
@@ -126,7 +127,9 @@ class _Part:
         is_whole = self.own.dtype.kind in "iu"
         return is_whole and bool(np.abs(self.features).max() >= _LARGEST_WHOLE)
 
-    def decode(self, values: Floats, sources: NDArray[np.int64], rng: np.random.Generator) -> Any:
+    def decode(
+        self, values: Floats, sources: NDArray[np.int64], rng: np.random.Generator
+    ) -> Columns:
         """Return new columns: an array for an array, a series for a series."""
         own, known = self.own, self.features
         if not known.shape[1]:
@@ -140,12 +143,12 @@ class _Part:
         return _series(new[:, 0]).astype(own.dtype)
 
 
-def _columns(data: Any) -> list[Any]:
+def _columns(data: Columns) -> list[Columns]:
     """Return the columns of a frame in their order; a series is one."""
     return [data] if data.ndim == 1 else [data.iloc[:, place] for place in range(data.shape[1])]
 
 
-def _read(data: Any) -> list[_Part]:
+def _read(data: Columns) -> list[_Part]:
     """Return the parts of an array, a series or a frame, in their order."""
     if _is_pandas(data):
         return [_read_column(series) for series in _columns(data)]
@@ -155,13 +158,13 @@ def _read(data: Any) -> list[_Part]:
     return [part]
 
 
-def _read_numbers(own: Any) -> _Part:
+def _read_numbers(own: Columns) -> _Part:
     # A series knows how to become numbers, whatever type of pandas or Arrow it has.
     values = own.to_numpy(dtype=np.float64) if _is_pandas(own) else own
     return _Part(own, np.asarray(values, dtype=np.float64).reshape(len(own), -1))
 
 
-def _read_column(series: Any) -> _Part:
+def _read_column(series: Columns) -> _Part:
     kind, kept = series.dtype.kind, _Part(series, np.empty((len(series), 0)))
     if kind == "f" and np.isinf(series.to_numpy(dtype=np.float64, na_value=np.nan)).any():
         raise NonFiniteError(f"Column {series.name!r} must be finite, got infinity.")
@@ -176,7 +179,7 @@ def _read_column(series: Any) -> _Part:
     return _Part(series, out.T.astype(np.float64), column)
 
 
-def _read_targets(y: Any) -> list[_Part]:
+def _read_targets(y: Columns) -> list[_Part]:
     parts = _read(y)
     for part in parts:
         is_read = part.column is None and part.features.shape[1]
@@ -197,12 +200,12 @@ def _encode(parts: Sequence[_Part]) -> Floats:
 
 
 def _below(
-    data: Any,
+    data: Columns,
     parts: Sequence[_Part],
     values: Floats,
     sources: NDArray[np.int64],
     rng: np.random.Generator,
-) -> Any:
+) -> Columns:
     """Return an array, a series or a frame with the decoded rows below its own."""
     ends = np.cumsum([part.features.shape[1] for part in parts])
     blocks = np.split(values, ends[:-1], axis=1)
@@ -220,11 +223,11 @@ def _below(
     return frame
 
 
-def _is_pandas(data: Any) -> bool:
+def _is_pandas(data: Columns) -> bool:
     return hasattr(data, "iloc")
 
 
-def _series(values: Any) -> Any:
+def _series(values: Columns) -> Columns:
     import pandas as pd
 
     return pd.Series(values)
