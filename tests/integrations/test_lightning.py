@@ -40,8 +40,7 @@ pytest.importorskip("pytorch_lightning")
 
 from regaug.integrations.lightning import AugmentCallback
 from regaug.integrations.lightning.base import find_bases
-from regaug.integrations.lightning.batches import get_pair
-from regaug.integrations.lightning.loader import with_sampler
+from regaug.integrations.lightning.batches import get_pair, with_sampler
 from regaug.samplers import SAMPLERS
 
 # Lightning's own: about torch's pytree, and about workers.
