@@ -31,8 +31,10 @@ def run_with_torchrun(processes):
 @pytest.mark.serial
 @pytest.mark.parametrize("start", ["forked", pytest.param("torchrun", marks=pytest.mark.slow)])
 def test_two_processes_share_the_batches_and_end_with_the_same_weights(start, run_forked, capfd):
-    pytest.importorskip("accelerate", reason="accelerate is not installed")
+    accelerate = pytest.importorskip("accelerate", reason="accelerate is not installed")
     if start == "forked":
+        # An example that ran in this process has left its state, and a fork would inherit it.
+        accelerate.state.AcceleratorState._reset_state(reset_partial_state=True)
         run_forked(EXAMPLE)
         written = capfd.readouterr().out
     else:

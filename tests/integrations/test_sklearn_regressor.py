@@ -29,6 +29,7 @@ from regaug.data.scaling import Scaler
 from regaug.ensemble import Ensemble, fit_ensemble
 from regaug.exceptions import ArgumentError, CheckpointError, DivergedError, UnknownNameError
 from regaug.integrations.sklearn import AugmentedMLPRegressor
+from regaug.integrations.sklearn.rows import StoppingRule
 from regaug.problems import Problem
 from regaug.studies.plan import QUICK_METHODS, make_plan
 from regaug.training import Settings, fit_many
@@ -37,6 +38,7 @@ CHECKS = """
 import sys
 from sklearn.utils.estimator_checks import check_estimator
 from regaug.integrations.sklearn import AugmentedMLPRegressor
+from regaug.integrations.sklearn.rows import StoppingRule
 results = check_estimator(AugmentedMLPRegressor(**eval(sys.argv[1])), on_skip=None, on_fail=None)
 bad = [(r["check_name"], r["status"], r["exception"]) for r in results if r["status"] != "passed"]
 print(f"{len(results) - len(bad)} of {len(results)} checks of check_estimator passed", bad or "")
@@ -226,7 +228,7 @@ def test_inner_errors_are_those_of_the_nets_on_rows_they_have_not_seen(automatic
         x_scaler.transform(x).float(), y_scaler.transform(y[:, None]).float(), np.arange(70)
     )
     settings = automatic._settings(70)
-    splits = automatic._stopping_rule().inner_splits(whole, settings.seed)
+    splits = StoppingRule(True, automatic.validation_fraction).inner_splits(whole, settings.seed)
     assert sorted(row for split in splits for row in split.test.rows) == list(range(70))
     problem = Problem(splits, is_scaled=True, hidden=(16,))
     plan = make_plan(

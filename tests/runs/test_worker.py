@@ -20,7 +20,7 @@ from regaug.runs.record import Sample
 from regaug.runs.run import Run
 from regaug.runs.tasks import make_tasks
 from regaug.runs.worker import Worker
-from regaug.training import Settings, fit, fit_many
+from regaug.training import Machine, Settings, fit, fit_many
 from regaug.training.baselines import fit_baseline
 
 
@@ -92,7 +92,9 @@ def test_a_run_that_cannot_stack_is_trained_by_itself():
     (record,) = Worker([make_problem()]).do(make_runs("mixup", splits=1, own=own))
     split = standardize(make_splits()[0])
     settings = record.run.settings
-    expected = fit(MLP(2, 1, hidden=(8,), seed=10), split, "mixup", settings, device="cpu")
+    expected = fit(
+        MLP(2, 1, hidden=(8,), seed=10), split, "mixup", settings, machine=Machine("cpu")
+    )
     assert record.scores == expected.scores
     assert record.ending == "finished"
 

@@ -93,7 +93,8 @@ def test_suggestions_lie_in_the_space_and_are_numbered_on(method):
         assert all(is_inside(choice, settings[name]) for name, choice in COMMON.items())
         space = methods.get(method).space
         assert all(
-            is_inside(choice, settings["method_settings"][name]) for name, choice in space.items()
+            is_inside(choice, trial.settings.method_settings[name])
+            for name, choice in space.items()
         )
         assert settings["method_settings"].keys() == before[0].settings.method_settings.keys()
         assert (settings["epochs"], settings["patience"]) == (3, 2)

@@ -99,6 +99,7 @@ class Ensemble(Contents):
         >>> import tempfile
         >>> from regaug.data import load
         >>> from regaug.ensemble import fit_ensemble
+        >>> from regaug.training import Settings
         >>> data = load("synthetic-sine", n=60)
         >>> model = fit_ensemble(data, members=2, settings=Settings(epochs=2))
         >>> with tempfile.TemporaryDirectory() as folder:
