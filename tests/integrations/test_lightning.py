@@ -747,7 +747,8 @@ def test_a_method_may_act_at_both_places():
     net, augment = make_net(), FOMA(rho=0.9, anneal=0.7)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
     for number, (x, y) in enumerate(loader):
-        augment.generator.manual_seed(_random.derive(callback._seed, 0, number, 0, 0))
+        seed = _random.derive(_random.Stream.EPOCHS, callback._seed, 0, number, 0, 0)
+        augment.generator.manual_seed(seed)
         augment.progress = number / len(loader)
         F.mse_loss(*augment.at(net, "1")(*augment(x, y))).backward()
         optimizer.step()
