@@ -224,7 +224,7 @@ def _derivative(
     derivative is symmetric: the same serves for the gradient and for forward mode. With N the
     basis, O the other directions, c their factors and H the matrix, it is for a wide ``a``
     c_O H + (c_N - c_O) (N N^T H + (W N^T + N W^T) a), where W = O ((O^T (H a^T + a H^T) N) / gaps).
-    Everything is kept as thin as the basis.
+    Everything is kept as narrow as the basis.
     """
     with _no_autocast(along):
         if cut.is_wide:
