@@ -7,7 +7,7 @@ from torch import nn
 
 from benchmarks.timing import Row, interleaved
 from regaug.models.recurrence import LastState
-from regaug.training.tiny import tiny_as_zero
+from regaug.training.step import tiny_as_zero
 
 TIME, COLUMNS, SIZE, REPEATS = 163, 50, 50, 11
 

@@ -11,6 +11,7 @@ from torch import Tensor
 from regaug.exceptions import ArgumentError, ArgumentTypeError, NonFiniteError
 
 T = TypeVar("T")
+Number = TypeVar("Number", float, Tensor, float | Tensor)
 
 
 def check_range(
@@ -66,41 +67,40 @@ def check_floating(name: str, tensor: Tensor) -> None:
         )
 
 
-def check_finite(name: str, tensor: Tensor) -> None:
-    """Refuse NaN and infinity, and say where the first one is."""
-    finite = torch.isfinite(tensor)
-    if not bool(finite.all()):
-        first = tuple((~finite).nonzero()[0].tolist())
-        raise NonFiniteError(
-            f"`{name}` must be finite, got {tensor[first].item()} at index {first} "
-            f"({int((~finite).sum())} of {tensor.numel()} values are NaN or infinite). "
-            f"Remove or impute them first."
-        )
+def check_finite(**tensors: Tensor) -> None:
+    """Refuse NaN and infinity in the arguments of these names; say where the first one is."""
+    for name, tensor in tensors.items():
+        finite = torch.isfinite(tensor)
+        if not bool(finite.all()):
+            first = tuple((~finite).nonzero()[0].tolist())
+            raise NonFiniteError(
+                f"`{name}` must be finite, got {tensor[first].item()} at index {first} "
+                f"({int((~finite).sum())} of {tensor.numel()} values are NaN or infinite). "
+                f"Remove or impute them first."
+            )
 
 
 def check_rows(x: Tensor, y: Tensor) -> None:
     """Check the two tensors of a function: stacks of rows that belong together."""
     check_floating("x", x)
     check_floating("y", y)
-    if x.ndim < 2 or x.shape[:-1] != y.shape[:-1]:
-        raise ArgumentError(
-            "`x` and `y` must be (..., n, d) and (..., n, m) with equal leading shapes, "
-            f"got {tuple(x.shape)} and {tuple(y.shape)}."
-        )
-    _check_not_empty(x, y)
+    is_right = x.ndim >= 2 and x.shape[:-1] == y.shape[:-1]
+    _check_pair(x, y, is_right, "(..., n, d) and (..., n, m) with equal leading shapes")
 
 
 def check_per_matrix(
     name: str,
-    value: Tensor,
+    value: Number,
     shape: Sequence[int],
     *,
     low: float = -math.inf,
     high: float = math.inf,
     open_low: bool = False,
     whole: bool = False,
-) -> Tensor:
-    """Check a parameter given per matrix of a stack; it is a constant, so drop its history."""
+) -> Number:
+    """Check a number, or one for each matrix of a stack: it is a constant, so drop its history."""
+    if not isinstance(value, Tensor):
+        return check_range(name, value, low, high, open_low=open_low)
     if value.ndim and tuple(value.shape) != tuple(shape):
         raise ArgumentError(
             f"`{name}` must be a number or a tensor of the leading shape {tuple(shape)}, "
@@ -119,19 +119,15 @@ def check_batch(x: Tensor, y: Tensor) -> None:
     """Check the two tensors of a batch: floating point, not empty, equally long."""
     check_floating("x", x)
     check_floating("y", y)
-    if x.ndim < 2 or y.ndim < 1 or len(x) != len(y):
-        raise ArgumentError(
-            "`x` and `y` must be (n, *features) and (n,) or (n, *targets) with equal n, "
-            f"got {tuple(x.shape)} and {tuple(y.shape)}."
-        )
-    _check_not_empty(x, y)
+    is_right = x.ndim >= 2 and y.ndim >= 1 and len(x) == len(y)
+    _check_pair(x, y, is_right, "(n, *features) and (n,) or (n, *targets) with equal n")
 
 
-def _check_not_empty(x: Tensor, y: Tensor) -> None:
-    if x.numel() == 0 or y.numel() == 0:
-        raise ArgumentError(
-            f"`x` and `y` must not be empty, got {tuple(x.shape)} and {tuple(y.shape)}."
-        )
+def _check_pair(x: Tensor, y: Tensor, is_right: bool, form: str) -> None:
+    if not is_right or x.numel() == 0 or y.numel() == 0:
+        must = "not be empty" if is_right else f"be {form}"
+        came = f"got {tuple(x.shape)} and {tuple(y.shape)}"
+        raise ArgumentError(f"`x` and `y` must {must}, {came}.")
 
 
 def _interval(low: float, high: float, open_low: bool) -> str:

@@ -117,7 +117,7 @@ def _as_rows(points: Points) -> Tensor:
             f"`points` must be (n, *features) and not empty, got shape {tuple(rows.shape)}."
         )
     rows = rows.reshape(len(rows), -1).double()
-    check_finite("points", rows)
+    check_finite(points=rows)
     return rows
 
 

@@ -173,7 +173,8 @@ class Score:
 
     def is_better_than(self, other: "Score") -> bool:
         """Tell whether this value is better than another one of the same metric."""
-        return self._error < other._error
+        error = METRICS[self.metric].error
+        return error(self.value) < error(other.value)
 
     def against(self, other: "Score") -> str:
         """Say how much better or worse this is: errors in per cent, agreement in points."""
@@ -181,21 +182,6 @@ class Score:
         if METRICS[self.metric].unit == "points":
             return f"{word} by {abs(self.value - other.value):.3g}"
         return f"{100 * abs(self.value / other.value - 1):.3g} % {word}"
-
-    @property
-    def _error(self) -> float:
-        return METRICS[self.metric].error(self.value)
-
-
-def is_better(metric: str, new: float, old: float) -> bool:
-    """Tell whether ``new`` is the better value: NaN never is, and any number is better than NaN.
-
-    Example:
-        >>> is_better("rmse", 0.5, 0.6), is_better("pearson", 0.5, 0.6)
-        (True, False)
-    """
-    sign = lookup("metric", metric, METRICS).sign
-    return sign * new < sign * old or (math.isnan(old) and not math.isnan(new))
 
 
 @dataclass(frozen=True)
@@ -291,7 +277,7 @@ def evaluate(prediction: Tensor, target: Tensor, groups: NDArray[Any] | None = N
     if target.ndim != 2:
         raise ArgumentError(f"`target` must be (n, m) or (n,), got shape {tuple(target.shape)}.")
     _check_shapes(prediction, target)
-    check_finite("target", target)
+    check_finite(target=target)
     if not bool(prediction.isfinite().all()):
         raise NonFiniteError(
             f"`prediction` must be finite, got NaN or infinity in "

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from regaug.cli.tables import write_table
+from regaug.cli.options import write_table
 from regaug.ensemble import Ensemble
 
 NEW = ["price_predicted", "price_spread", "price_low", "price_high"]

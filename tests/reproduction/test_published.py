@@ -119,7 +119,7 @@ def test_only_two_figures_are_corrected():
 def test_every_remark_has_its_cell():
     remarks = {
         (entry["number"], remark["row"], remark["column"])
-        for entry in published._file()["tables"]
+        for entry in published._entries().values()
         for remark in entry.get("remarks", ())
     }
     cells = {

@@ -3,7 +3,7 @@
 import pytest
 
 from regaug.formatting import MISSING
-from regaug.studies.leaderboard import board_rows, full_name, leaderboard
+from regaug.studies.leaderboard import full_name, leaderboard, show_cells
 from regaug.studies.statistics import analyze
 
 PLAIN = [1.0, 1.2, 0.9, 1.1, 1.0]
@@ -61,8 +61,8 @@ def test_what_failed_is_said_and_has_no_numbers():
     row = cells(leaderboard(make_comparison()), "ada")
     assert row[1] == "failed on 1 of 5 splits"
     assert row[2:6] == ("", "", "", "")
-    (own,) = (row for row in board_rows(make_comparison()) if row.name == "ada")
-    assert (own.mean, own.failed) == (MISSING, "failed on 1 of 5 splits")
+    own = show_cells(make_comparison(), make_comparison().row("ada"))
+    assert (own["mean"], own["failed"]) == (MISSING, "failed on 1 of 5 splits")
 
 
 def test_the_reference_has_no_change_and_a_baseline_no_share_of_wins():

@@ -15,8 +15,9 @@ from regaug.exceptions import ArgumentError, DivergedError, PlaceError
 from regaug.models import MLP
 from regaug.training import Settings, fit, fit_many
 from regaug.training.checkpoint import Checkpoints
-from regaug.training.schedule import rate_factor
-from regaug.training.step import AugmentedLoss, explain_divergence, make_optimizer
+from regaug.training.step import AugmentedLoss, explain_divergence, make_optimizer, tiny_as_zero
+
+TINY = torch.finfo(torch.float32).tiny
 
 
 def make_batch(n=12, targets=1, seed=0):
@@ -163,14 +164,14 @@ def test_the_optimizer_is_the_one_that_was_asked_for(name, kind):
 
 @given(st.floats(0.0, 1.0))
 def test_the_cosine_falls_from_one_to_zero(progress):
-    factor = rate_factor("cosine", progress)
+    factor = Settings(learning_rate=1.0, schedule="cosine").rate_at(progress)
     assert factor == pytest.approx(math.cos(math.pi * progress / 2) ** 2, abs=1e-12)
     assert 0.0 <= factor <= 1.0
-    assert rate_factor("constant", progress) == 1.0
+    assert Settings(learning_rate=0.3).rate_at(progress) == 0.3
 
 
 def test_the_cosine_ends_at_zero():
-    assert rate_factor("cosine", 1.0) == 0.0
+    assert Settings(schedule="cosine").rate_at(1.0) == 0.0
 
 
 def test_divergence_is_explained_with_the_batch_and_the_way_out():
@@ -254,3 +255,33 @@ def test_a_rate_that_is_far_too_high_is_named():
     settings = Settings(epochs=50, batch_size=8, learning_rate=1e30)
     with pytest.raises(DivergedError, match=r"became (inf|nan) in epoch 1, step 2 of 3.*1e\+30"):
         fit(make_net(), make_split(), "erm", settings)
+
+
+def half():
+    return (torch.tensor(TINY) / 2).item()
+
+
+def test_tiny_numbers_are_zero_inside_and_kept_afterwards():
+    assert half() == TINY / 2
+    with tiny_as_zero():
+        assert half() == 0.0
+        with tiny_as_zero():
+            assert half() == 0.0
+        assert half() == 0.0
+    assert half() == TINY / 2
+
+
+def test_who_takes_them_as_zero_already_still_does_afterwards():
+    torch.set_flush_denormal(True)
+    try:
+        with tiny_as_zero():
+            pass
+        assert half() == 0.0
+    finally:
+        torch.set_flush_denormal(False)
+
+
+def test_an_error_restores_them():
+    with pytest.raises(ZeroDivisionError), tiny_as_zero():
+        1 / 0  # noqa: B018
+    assert half() == TINY / 2

@@ -100,8 +100,7 @@ class ADA(Augmentation[ADAParams]):
         super().fit(x, y)
         hint = "There are no more training rows than that."
         check_integer("clusters", self.clusters, 1, len(x), hint=hint)
-        check_finite("x", x)
-        check_finite("y", y)
+        check_finite(x=x, y=y)
         rows = joint_rows(x, y)
         std, mean = torch.std_mean(rows, dim=0, correction=0)
         # Compared exactly: rounding can give a constant column a tiny spread.
@@ -118,8 +117,7 @@ class ADA(Augmentation[ADAParams]):
 
     def draw(self, x: Tensor, y: Tensor) -> ADAParams:
         """Find the clusters of the rows and draw gamma."""
-        clusters = self._clusters_of(x, y)
-        return self.neutral if self.alpha == 1.0 else ADAParams(self._draw_gamma(), clusters)
+        return self._draw_gamma(self._clusters_of(x, y))
 
     def transform(self, x: Tensor, y: Tensor, params: ADAParams) -> tuple[Tensor, Tensor]:
         """Divide the distances to the clusters' means by the root of ``params.gamma``."""
@@ -137,8 +135,7 @@ class ADA(Augmentation[ADAParams]):
         else:
             clusters = torch.stack([part._clusters_of(x, y) for part in parts])
         for part, own in zip(parts, clusters, strict=True):
-            is_neutral = part.alpha == 1.0
-            part.params = part.neutral if is_neutral else ADAParams(part._draw_gamma(), own)
+            part.params = part._draw_gamma(own)
         gamma = torch.tensor([part.params.gamma for part in parts], dtype=torch.float64)
         new_x, new_y = ada(
             x.flatten(2), y.reshape(*y.shape[:2], -1), clusters=clusters, gamma=gamma.to(x.device)
@@ -161,10 +158,12 @@ class ADA(Augmentation[ADAParams]):
         finally:
             self._observed = before
 
-    def _draw_gamma(self) -> float:
+    def _draw_gamma(self, clusters: Tensor) -> ADAParams:
+        if self.alpha == 1.0:
+            return self.neutral
         step, is_inverse = divmod(_random.integer(2 * self.levels, self.generator), 2)
         beta = 1.0 + (step + 1) * (self.alpha - 1.0) / self.levels
-        return 1.0 / beta if is_inverse else beta
+        return ADAParams(1.0 / beta if is_inverse else beta, clusters)
 
     def _clusters_of(self, x: Tensor, y: Tensor) -> Tensor:
         return self._nearest(x, y) if self._observed is None else self._observed

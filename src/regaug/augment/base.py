@@ -99,9 +99,7 @@ class Augmentation(nn.Module, Generic[Params]):
 
     def probability_at(self, progress: float) -> float:
         """Return the probability that a batch is touched when so much of training is done."""
-        if self.anneal is None:
-            return self.p
-        return self.p * max(0.0, 1.0 - progress / self.anneal)
+        return self.p if self.anneal is None else self.p * max(0.0, 1.0 - progress / self.anneal)
 
     @property
     def changes_rows(self) -> bool:

@@ -123,8 +123,7 @@ class CEMS(Augmentation[CEMSParams]):
         if self.d == "two_nn_data":
             self._fitted_d.fill_(joint_dimension(x, y))
         if self.neighbors != "batch":
-            check_finite("x", x)
-            check_finite("y", y)
+            check_finite(x=x, y=y)
             self._stored = joint_rows(x, y, torch.float64).to(self._stored.device)
         return self
 
@@ -221,8 +220,7 @@ class CEMS(Augmentation[CEMSParams]):
         if known is not None and places is not None:
             near, planes = known.nearest[places], known.tangents[places]
             return stored[near].to(rows), planes.to(rows)
-        check_finite("x", x)
-        check_finite("y", y)
+        check_finite(x=x, y=y)
         return stored.to(rows)[self._nearest(rows)], None
 
     def _find_planes(self, d: int) -> "_Planes | None":

@@ -30,8 +30,7 @@ def joint_rows(x: Tensor, y: Tensor, dtype: torch.dtype | None = None) -> Tensor
 
 def joint_dimension(x: Tensor, y: Tensor) -> int:
     """Return TwoNN's estimate for the joint rows, rounded up, less than their columns."""
-    check_finite("x", x)
-    check_finite("y", y)
+    check_finite(x=x, y=y)
     points = joint_rows(x, y, torch.float64)
     # On a regular grid the estimate is infinite.
     most = points.shape[1] - 1

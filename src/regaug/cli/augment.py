@@ -5,37 +5,27 @@ from typing import Annotated
 
 import typer
 
-from regaug.cli.tables import (
-    AsJSON,
-    Drop,
-    Group,
-    TableName,
-    Target,
-    Time,
-    open_data,
-    print_json,
-    write_table,
-)
+from regaug.cli import options
 from regaug.data.tabular.generation import generate
 from regaug.data.tabular.table import Table
 
 
 def augment(
-    source: TableName,
+    source: options.TableName,
     method: Annotated[
         str, typer.Option(help="A method that acts on inputs, such as mixup, foma-rho or cems.")
     ],
     rows: Annotated[int, typer.Option(min=1, help="New rows to make.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="A CSV or Parquet file to write.")],
-    target: Target = None,
-    group: Group = None,
-    time: Time = None,
-    drop: Drop = None,
+    target: options.Target = None,
+    group: options.Group = None,
+    time: options.Time = None,
+    drop: options.Drop = None,
     append: Annotated[
         bool, typer.Option("--append", help="Write the table's own rows too, before the new ones.")
     ] = False,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same rows.")] = 0,
-    as_json: AsJSON = False,
+    as_json: options.AsJSON = False,
 ) -> None:
     """Make new rows for a table, in its own units and column names.
 
@@ -45,15 +35,15 @@ def augment(
 
     Example: regaug augment train.csv --target price --method cems --rows 2000 -o more.csv
     """
-    data = open_data(source, target=target, group=group, time=time, drop=drop)
+    data = options.open_data(source, target=target, group=group, time=time, drop=drop)
     new = generate(data, method=method, rows=rows, seed=seed, append=append)
-    write_table(new, out)
+    options.write_table(new, out)
     columns = data.frame.columns if isinstance(data, Table) else new.columns
     left_out = [name for name in columns if name not in new.columns]
     own_rows = len(new) - rows
     if as_json:
         found = {"written": str(out), "method": method, "new_rows": rows, "own_rows": own_rows}
-        print_json(found | {"left_out": left_out})
+        options.print_json(found | {"left_out": left_out})
         return
     own = f"{own_rows:,} rows of the table and " if append else ""
     typer.echo(f"{own}{rows:,} new rows, made by {method}, written to {out}.")

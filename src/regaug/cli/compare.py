@@ -10,9 +10,8 @@ from typing import Annotated
 import typer
 
 from regaug._files import JSON
+from regaug.cli import options
 from regaug.cli.live import Live
-from regaug.cli.options import ExecutorName, Jobs, Out, RayAddress
-from regaug.cli.tables import AsJSON, Drop, Group, Target, Time, open_data, print_json, print_table
 from regaug.formatting import duration
 from regaug.studies.compare import compare as run_study
 from regaug.studies.leaderboard import leaderboard
@@ -24,10 +23,10 @@ def compare(
         list[str] | None,
         typer.Argument(metavar="[DATA]...", help="CSV or Parquet files, or names of data sets."),
     ] = None,
-    target: Target = None,
-    group: Group = None,
-    time: Time = None,
-    drop: Drop = None,
+    target: options.Target = None,
+    group: options.Group = None,
+    time: options.Time = None,
+    drop: options.Drop = None,
     split: Annotated[
         str | None,
         typer.Option(help="random, group or time [by group or time if there is such a column]."),
@@ -47,11 +46,11 @@ def compare(
         float | None, typer.Option(help="Start nothing new after so many minutes.")
     ] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same table.")] = 0,
-    jobs: Jobs = 2,
-    executor: ExecutorName = "process",
-    ray_address: RayAddress = None,
-    out: Out = Path("runs"),
-    as_json: AsJSON = False,
+    jobs: options.Jobs = 2,
+    executor: options.ExecutorName = "process",
+    ray_address: options.RayAddress = None,
+    out: options.Out = Path("runs"),
+    as_json: options.AsJSON = False,
 ) -> None:
     """Compare the methods on your data, and say which of them helps.
 
@@ -64,7 +63,7 @@ def compare(
     names = [name for given in methods or () for name in given.split(",")]
     found = []
     for source in sources or ["diabetes"]:
-        data = open_data(source, target=target, group=group, time=time, drop=drop)
+        data = options.open_data(source, target=target, group=group, time=time, drop=drop)
         start = clock.perf_counter()
         # Ray tells on the standard output that a process died; that is no part of the results.
         with redirect_stdout(sys.stderr), Live() as live:
@@ -90,11 +89,11 @@ def compare(
             typer.echo(note, err=True)
         found.append(_as_dict(study))
         if not as_json:
-            print_table(leaderboard(study.comparison))
+            options.print_table(leaderboard(study.comparison))
             typer.echo(f"\n{study.verdict.text}")
             _show_files(study)
     if as_json:
-        print_json(found)
+        options.print_json(found)
 
 
 def _show_files(study: Study) -> None:

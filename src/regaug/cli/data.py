@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from regaug.cli.tables import AsJSON, print_json
+from regaug.cli.options import AsJSON, print_json
 from regaug.data.datasets import named
 from regaug.exceptions import DataNotFoundError, RegaugError
 

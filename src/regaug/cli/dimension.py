@@ -10,17 +10,7 @@ from torch import Tensor
 from regaug._checks import check_choice
 from regaug._files import write_whole
 from regaug._registry import lookup
-from regaug.cli.tables import (
-    AsJSON,
-    Drop,
-    Group,
-    TableName,
-    Target,
-    Time,
-    is_name,
-    open_data,
-    print_json,
-)
+from regaug.cli import options
 from regaug.data.base import Data
 from regaug.data.scaling import Scaler, standardize
 from regaug.data.tabular.encoding import Encoder
@@ -32,13 +22,13 @@ PICTURES = (".svg", ".png", ".pdf")
 
 
 def dimension(
-    source: TableName,
-    target: Target = None,
-    group: Group = None,
-    time: Time = None,
-    drop: Drop = None,
+    source: options.TableName,
+    target: options.Target = None,
+    group: options.Group = None,
+    time: options.Time = None,
+    drop: options.Drop = None,
     plot: Annotated[Path | None, typer.Option(help="Save the plot: .svg, .png or .pdf.")] = None,
-    as_json: AsJSON = False,
+    as_json: options.AsJSON = False,
 ) -> None:
     """Estimate the intrinsic dimension of a table, inputs and target (if named) together.
 
@@ -51,8 +41,9 @@ def dimension(
     """
     if plot is not None:
         check_choice("--plot", plot.suffix.lower(), PICTURES)
-    if target or is_name(source):
-        rows = _joint_rows(open_data(source, target=target, group=group, time=time, drop=drop))
+    if target or options.is_name(source):
+        data = options.open_data(source, target=target, group=group, time=time, drop=drop)
+        rows = _joint_rows(data)
     else:
         rows = _all_columns(source, [*(drop or ()), *filter(None, (group, time))])
     found = two_nn(rows, max_points=20_000)
@@ -68,7 +59,7 @@ def dimension(
             "dropped": found.n_dropped,
             "linear": {str(share): value for share, value in linear.items()},
         }
-        print_json(values)
+        options.print_json(values)
         return
     typer.echo(f"{len(rows):,} rows, {rows.shape[1]} columns (inputs and targets)")
     typer.echo(f"TwoNN: {found.dimension:.2f} (maximum likelihood: {found.dimension_ml:.2f})")

@@ -5,9 +5,8 @@ from typing import Annotated
 
 import typer
 
+from regaug.cli import options
 from regaug.cli.live import Live
-from regaug.cli.options import Jobs
-from regaug.cli.tables import AsJSON, Drop, Group, TableName, Target, Time, open_data, print_json
 from regaug.exceptions import CheckpointError
 from regaug.studies.auto import AUTO
 from regaug.studies.auto import fit as fit_model
@@ -16,19 +15,19 @@ FILES = {"model.json", "model.safetensors"}
 
 
 def fit(
-    source: TableName,
+    source: options.TableName,
     out: Annotated[Path, typer.Option(help="Folder for the model.")],
-    target: Target = None,
-    group: Group = None,
-    time: Time = None,
-    drop: Drop = None,
+    target: options.Target = None,
+    group: options.Group = None,
+    time: options.Time = None,
+    drop: options.Drop = None,
     method: Annotated[
         str, typer.Option(help="A method's name; auto takes what a quick study recommends.")
     ] = AUTO,
     members: Annotated[int, typer.Option(help="Nets in the ensemble.")] = 8,
     seed: Annotated[int, typer.Option(help="The same seed gives the same model.")] = 0,
-    jobs: Jobs = 2,
-    as_json: AsJSON = False,
+    jobs: options.Jobs = 2,
+    as_json: options.AsJSON = False,
 ) -> None:
     """Fit an ensemble of nets to a table and write it to a folder.
 
@@ -36,7 +35,7 @@ def fit(
 
     Example: regaug fit houses.csv --target price --out model/
     """
-    data = open_data(source, target=target, group=group, time=time, drop=drop)
+    data = options.open_data(source, target=target, group=group, time=time, drop=drop)
     _check_free(out)
     if method == AUTO:
         typer.echo("A quick study chooses the method; this takes a minute or so.", err=True)
@@ -46,7 +45,7 @@ def fit(
     scores = model.held_out
     if as_json:
         held_out = scores and scores.to_dict()
-        print_json({"model": str(out), "method": model.method, "held_out": held_out})
+        options.print_json({"model": str(out), "method": model.method, "held_out": held_out})
         return
     if scores is not None:
         explained = "" if scores.r2 is None else f", R2 {scores.r2:.3f}"

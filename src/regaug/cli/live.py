@@ -4,12 +4,12 @@ import math
 import sys
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Self
 
 import typer
 
-from regaug.formatting import duration
+from regaug.formatting import count, duration
 from regaug.metrics import METRICS
 from regaug.studies.compare import Progress
 
@@ -54,12 +54,8 @@ class Live:
             typer.echo(_title(progress), err=True)
 
     def _announce(self, progress: Progress) -> None:
-        for note in progress.notes:
-            typer.echo(note, err=True)
         total, done = len(progress.plan.runs), sum(progress.done.values())
-        before = f", {done:,} of them done" if done else ""
-        left = duration(progress.seconds_left)
-        typer.echo(f"{total:,} runs{before}; this takes about {left}.", err=True)
+        announce(total, done, progress.seconds_left, progress.notes)
         if sys.stderr.isatty():
             from rich.console import Console
             from rich.live import Live as RichLive
@@ -76,11 +72,19 @@ class Live:
         total: Mapping[str, int] = Counter(run.method for run in progress.plan.runs)
         header = ("method", "runs", f"best validation {metric.title}")
         table = Table(*header, box=None, title=_title(progress))
-        for name, count in total.items():
+        for name, runs in total.items():
             error = self.best.get(name, math.inf)
             best = f"{metric.sign * error:.4g}" if math.isfinite(error) else ""
-            table.add_row(name, f"{progress.done.get(name, 0)} / {count}", best)
+            table.add_row(name, f"{progress.done.get(name, 0)} / {runs}", best)
         return table
+
+
+def announce(planned: int, done: int, seconds: float, notes: Sequence[str]) -> None:
+    """Say what is to be known at the beginning, how many runs there are and how long they take."""
+    already = f", {done:,} of them done" if done else ""
+    time_left = f"{count(planned, 'run')}{already}; this takes about {duration(seconds)}."
+    for line in (*notes, time_left):
+        typer.echo(line, err=True)
 
 
 def _title(progress: Progress) -> str:

@@ -1,13 +1,109 @@
-"""What commands share that train many runs: who works, and where the runs are kept."""
+"""What commands share: options, how a user names the data, how results are shown and written."""
 
+import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from regaug._files import write_whole
+from regaug._registry import unknown
+from regaug.data import NAMES, load, read_table
+from regaug.data.base import Data
+from regaug.exceptions import ArgumentError, DataError, UnknownNameError
+from regaug.formatting import TextTable
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TableName = Annotated[
+    str, typer.Argument(metavar="DATA", help="A CSV or Parquet file, or the name of a data set.")
+]
+Target = Annotated[
+    list[str] | None,
+    typer.Option("--target", "-t", help="Column to predict; give it again for several."),
+]
+Group = Annotated[
+    str | None, typer.Option(help="Column whose groups are held out whole, such as a city.")
+]
+Time = Annotated[str | None, typer.Option(help="Column of dates: the last rows are held out.")]
+Drop = Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")]
+AsJSON = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
 Jobs = Annotated[int, typer.Option("-j", "--jobs", help="Worker processes.")]
 ExecutorName = Annotated[str, typer.Option(help="Who works: process, or ray (an extra).")]
 RayAddress = Annotated[
     str | None, typer.Option(help="Where a Ray cluster listens; else Ray runs here.")
 ]
 Out = Annotated[Path, typer.Option(help="Folder that keeps every finished run.")]
+
+
+def open_data(
+    source: str,
+    *,
+    target: list[str] | None = None,
+    group: str | None = None,
+    time: str | None = None,
+    drop: list[str] | None = None,
+) -> Data:
+    """Return the table that a user means: a file, or a data set by its name."""
+    columns: dict[str, Any] = {"--target": target, "--group": group, "--time": time, "--drop": drop}
+    path = Path(source)
+    if is_name(source):
+        given = [name for name, value in columns.items() if value]
+        if given:
+            raise ArgumentError(
+                f"`{given[0]}` is for files of your own; the data set {source!r} knows its columns."
+            )
+        return load(source)
+    if not path.exists() and not path.suffix and path.name == source:
+        raise UnknownNameError(f"There is no file {source!r}. {unknown('data set', source, NAMES)}")
+    if path.is_file() and not target:
+        raise UnknownNameError(f"Say which column of {source} to predict: --target NAME.")
+    try:
+        return read_table(source, target=target or (), group=group, time=time, drop=drop or ())
+    except ArgumentError as error:  # the arguments are the names that the user typed
+        raise UnknownNameError(str(error)) from error
+
+
+def print_json(value: object) -> None:
+    """Print a result for machines."""
+    typer.echo(json.dumps(value, indent=2))
+
+
+def is_name(source: str) -> bool:
+    """Whether a user means a named data set; a file of that name comes first."""
+    return source in NAMES and not Path(source).exists()
+
+
+def print_table(text: TextTable) -> None:
+    """Print a table of text as wide as the terminal is, and what stands below it."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(*text.header, title=text.title or None, title_justify="left", box=None)
+    for row in text.rows:
+        table.add_row(*row)
+    Console().print(table)
+    for note in text.notes:
+        typer.echo(note)
+
+
+def write_table(frame: "pd.DataFrame", path: Path) -> None:
+    """Write a pandas frame as CSV (``.csv``, ``.tsv``) or Parquet (``.parquet``)."""
+    kind = path.suffix.lower()
+    if kind not in (".csv", ".tsv", ".parquet"):
+        raise ArgumentError(f"`--out` must end in .csv, .tsv or .parquet, got {str(path)!r}.")
+
+    def write(temporary: Path) -> None:
+        if kind != ".parquet":
+            frame.to_csv(temporary, index=False, sep="\t" if kind == ".tsv" else ",")
+            return
+        try:
+            frame.to_parquet(temporary, index=False)
+        except (TypeError, ValueError) as error:  # Arrow's errors are children of these
+            reason = str(error).splitlines()[0]
+            raise DataError(
+                f"The table cannot be written as Parquet: {reason} Write a .csv file instead."
+            ) from error
+
+    write_whole(path, write)

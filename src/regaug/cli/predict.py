@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from regaug.cli.tables import AsJSON, print_json, write_table
+from regaug.cli.options import AsJSON, print_json, write_table
 from regaug.data.tabular.sources import read_frame
 from regaug.ensemble import Ensemble
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from regaug.cli.tables import AsJSON, print_json
+from regaug.cli.options import AsJSON, print_json
 from regaug.exceptions import StoreError
 from regaug.report.plots import draw_plots, save_plots
 from regaug.runs.store import STUDY

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from regaug._registry import lookup
-from regaug.cli.options import ExecutorName, Jobs, Out, RayAddress
-from regaug.cli.tables import AsJSON, print_json, print_table
-from regaug.formatting import count, duration
+from regaug.cli.live import announce
+from regaug.cli.options import AsJSON, ExecutorName, Jobs, Out, RayAddress, print_json, print_table
 
 if TYPE_CHECKING:
     from regaug.reproduction.experiments import Progress
@@ -114,14 +113,9 @@ class _Progress(ExitStack):
         from regaug.training.bar import Bar
 
         if self.bar is None:
-            for note in progress.notes:
-                typer.echo(note, err=True)
-            done = progress.planned - progress.left
-            already = f", {done:,} of them done" if done else ""
-            time = duration(progress.seconds)
-            planned = count(progress.planned, "run")
-            typer.echo(f"{planned}{already}; this takes about {time}.", err=True)
-            self.bar = self.enter_context(Bar("run", progress.left, show=progress.left > 0))
+            planned, left = progress.planned, progress.left
+            announce(planned, planned - left, progress.seconds, progress.notes)
+            self.bar = self.enter_context(Bar("run", left, show=left > 0))
         for record in progress.records:
             self.bar.advance(f"{record.run.problem}, {record.run.method}")
 

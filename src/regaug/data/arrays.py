@@ -3,10 +3,10 @@
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from regaug._checks import check_choice
-from regaug.data.base import Data, Info, Part, Rows, Rules, Split, as_float
+from regaug.data.base import Data, Info, Rules, Split, as_float
 from regaug.data.scaling import Values, min_max
 from regaug.data.splits import ThreeParts, random_split
 from regaug.exceptions import ArgumentError, NonFiniteError
@@ -43,13 +43,10 @@ class ArrayData(Data):
     ) -> None:
         self.x: Values = np.asarray(x, dtype=np.float64)
         targets = np.asarray(y, dtype=np.float64)
-        self.y: Values = targets[:, None] if targets.ndim == 1 else targets
-        self.groups: NDArray[np.generic] | None = None if groups is None else np.asarray(groups)
+        self.y = targets[:, None] if targets.ndim == 1 else targets
+        self.groups = None if groups is None else np.asarray(groups)
         self.info, self.rule = info, rule
         self._check()
-
-    def __len__(self) -> int:
-        return len(self.y)
 
     def split(self, seed: int = 0, *, protocol: Rules = "tuned") -> Split:
         """Split the rows by the rule; see :meth:`Data.split`."""
@@ -57,12 +54,7 @@ class ArrayData(Data):
         parts = self.rule(seed) if self.rule else random_split(len(self), seed=seed)
         is_paper = protocol == "paper"
         x = min_max(_fill(self.x, self.x)) if is_paper else _fill(self.x, self.x[parts[0]])
-
-        def part(rows: Rows) -> Part:
-            groups = None if self.groups is None else self.groups[rows]
-            return Part(as_float(x[rows]), as_float(self.y[rows]), rows, groups)
-
-        train, validation, test = map(part, parts)
+        train, validation, test = (self._samples(as_float(x[rows]), rows) for rows in parts)
         return Split(train, validation, test)
 
     def _check(self) -> None:

@@ -19,6 +19,8 @@ Task = Literal["table", "series", "image", "pair", "video"]
 Rules = Literal["tuned", "paper"]
 Rows = NDArray[np.int64]
 
+THREE = ("train", "validation", "test")
+
 
 @dataclass(frozen=True)
 class Info:
@@ -140,37 +142,33 @@ class Split:
             >>> [len(part) for part in split.parts.values()]
             [59, 20, 19]
         """
-        n, total = check_integer("n", n, 3), sum(map(len, (self.train, self.validation, self.test)))
+        parts, n = self.parts, check_integer("n", n, 3)
+        total = sum(len(parts[name]) for name in THREE)
         if total <= n:
             return self
-        sizes = {
-            name: min(len(part), max(1, len(part) * n // total))
-            for name, part in self.parts.items()
-        }
+        shares = {name: max(1, len(part) * n // total) for name, part in parts.items()}
+        sizes = {name: min(len(part), shares[name]) for name, part in parts.items()}
         # One row at least of two tiny parts may be one too many.
-        largest = max(("train", "validation", "test"), key=lambda name: sizes[name])
-        sizes[largest] -= max(0, sizes["train"] + sizes["validation"] + sizes["test"] - n)
+        largest = max(THREE, key=lambda name: sizes[name])
+        sizes[largest] -= max(0, sum(sizes[name] for name in THREE) - n)
         rng = _random.numpy_generator(_random.Stream.SUBSAMPLE, check_integer("seed", seed, 0))
         few = {
             name: part.take(np.sort(rng.permutation(len(part))[: sizes[name]]))
-            for name, part in self.parts.items()
+            for name, part in parts.items()
         }
-        return replace(
-            self,
-            train=few.pop("train"),
-            validation=few.pop("validation"),
-            test=few.pop("test"),
-            more=few,
-        )
+        three = {name: few.pop(name) for name in THREE}
+        return replace(self, **three, more=few)
 
 
 class Data:
     """A data set: facts, length, and splits. ``load`` and ``read_table`` return one."""
 
     info: Info
+    y: NDArray[np.float64]  # targets (n, m), of those data sets that hold them in memory
+    groups: NDArray[np.generic] | None = None
 
     def __len__(self) -> int:
-        raise NotImplementedError
+        return len(self.y)
 
     def split(self, seed: int = 0, *, protocol: Rules = "tuned") -> Split:
         """Split the samples in three.
@@ -182,6 +180,11 @@ class Data:
                 of the paper's scripts, which looks at all rows (min-max scaling, column means).
         """
         raise NotImplementedError
+
+    def _samples(self, x: Tensor | Inputs, rows: Rows) -> Part:
+        """Return the part that these rows are, whose inputs are ``x``."""
+        groups = None if self.groups is None else self.groups[rows]
+        return Part(x, as_float(self.y[rows]), rows, groups)
 
 
 def as_float(array: ArrayLike) -> Tensor:

@@ -46,7 +46,7 @@ class Scaler:
             raise ArgumentError(
                 f"`x` must be (n, *features) and not empty, got shape {tuple(x.shape)}."
             )
-        check_finite("x", x)
+        check_finite(x=x)
         columns = x.detach().cpu().double().reshape(-1, x.shape[-1]).numpy()
         std = columns.std(axis=0)
         # Rounding gives a constant column a tiny spread that would blow up other rows.

@@ -109,9 +109,10 @@ def ordered_group_split(groups: ArrayLike, *, shares: Shares = (0.7, 0.1, 0.2)) 
     first = int(np.searchsorted(so_far, int(shares[0] * n)))
     second = int(np.searchsorted(so_far, so_far[first] + int(shares[1] * n)))
     if not 0 < first < second < len(counts):
+        listed = ", ".join(map(str, counts[:8])) + (", ..." if len(counts) > 8 else "")
         raise ArgumentError(
             f"`groups` must fill three parts in ascending order, got {len(counts)} groups of "
-            f"{_some(counts)} rows, which leave one empty. Use group_split."
+            f"{listed} rows, which leave one empty. Use group_split."
         )
     return _whole_groups(codes, np.arange(len(counts)), first, second)
 
@@ -184,16 +185,8 @@ def _codes(name: str, values: ArrayLike) -> tuple[Rows, NDArray[np.int64]]:
 
 def _whole_groups(codes: Rows, order: Rows, first: int, second: int) -> ThreeParts:
     """Return the rows of the groups before, between and after two cuts of an order of groups."""
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order))
-    at = place[codes]
-    return (
-        np.flatnonzero(at < first),
-        np.flatnonzero((first <= at) & (at < second)),
-        np.flatnonzero(second <= at),
-    )
-
-
-def _some(counts: NDArray[np.int64]) -> str:
-    listed = ", ".join(str(count) for count in counts[:8])
-    return listed if len(counts) <= 8 else f"{listed}, ..."
+    part = np.empty(len(order), dtype=np.int8)
+    part[order[:first]], part[order[first:second]], part[order[second:]] = 0, 1, 2
+    part_of_row = part[codes]
+    train, validation, test = (np.flatnonzero(part_of_row == number) for number in range(3))
+    return train, validation, test

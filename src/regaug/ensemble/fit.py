@@ -5,15 +5,14 @@ from dataclasses import replace
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from regaug import methods
 from regaug._checks import check_integer
-from regaug.data.base import Data, Part, Rows
+from regaug.data.base import Data, Part
 from regaug.data.scaling import Scaler, StandardizedSplit
 from regaug.data.tabular.table import Table
 from regaug.ensemble.intervals import Calibration
-from regaug.ensemble.members import Members, mean_and_spread, train_members
+from regaug.ensemble.members import mean_and_spread, train_members
 from regaug.ensemble.model import Ensemble
 from regaug.ensemble.preparation import Preparation
 from regaug.ensemble.rows import calibration_rows, check_table, validation_rows
@@ -21,7 +20,6 @@ from regaug.exceptions import ArgumentError
 from regaug.metrics import evaluate
 from regaug.runs.run import Run
 from regaug.training import Settings
-from regaug.training.results import versions
 
 MOST_MEMBERS = 1_000
 # In standard deviations of a target: errors of zero would leave nothing to divide by.
@@ -68,16 +66,20 @@ def fit_ensemble(
     values = y.log() if log else y
     scaler = Scaler.fit(values[rest])
     whole = Part(preparation(data).float(), scaler.transform(values).float(), np.arange(len(data)))
-    splits = [
-        _split(whole, rest, rows, scaler, log)
-        for rows in validation_rows(data, rest, members, seed)
-    ]
+    splits = []
+    for rows in validation_rows(data, rest, members, seed):
+        train, chosen = whole.take(np.setdiff1d(rest, rows)), whole.take(rows)
+        # There are no test rows, as nobody looks at them.
+        splits.append(StandardizedSplit(train, chosen, chosen, y_scaler=scaler, log=log))
     settings = replace(settings or default_settings(len(rest)), seed=seed)
     trained = train_members(
         splits, method, settings, hidden=hidden, scaler=scaler, log=log, progress=progress
     )
     nets = trained.members
-    floor = _validation_error(nets, [splits[number] for number in trained.numbers])
+    # The error that is expected is that of every member on its own validation rows.
+    stopped_on = [splits[number].validation for number in trained.numbers]
+    errors = [nets(part.x[:])[member] - part.y for member, part in enumerate(stopped_on)]
+    floor = torch.cat(errors).square().mean(dim=0).sqrt().clamp(min=_SMALLEST_FLOOR)
     predicted, target = nets(whole.x[held_out]), y[held_out]
     calibration = Calibration.fit(*mean_and_spread(predicted), nets.scale(target), floor=floor)
     return Ensemble(
@@ -88,7 +90,6 @@ def fit_ensemble(
         members=nets,
         calibration=calibration,
         held_out=evaluate(nets.restore(predicted).mean(dim=0), target),
-        made_by=versions(),
     )
 
 
@@ -112,21 +113,6 @@ def default_settings(rows: int) -> Settings:
     return Settings(
         epochs=200, patience=30, batch_size=batch_size, learning_rate=2e-3, weight_decay=1e-2
     )
-
-
-def _split(
-    whole: Part, rest: Rows, validation: Rows, scaler: Scaler, log: bool
-) -> StandardizedSplit:
-    """Return the rows of one member; it has no test rows, as nobody looks at them."""
-    chosen, train = whole.take(validation), whole.take(np.setdiff1d(rest, validation))
-    return StandardizedSplit(train, chosen, chosen, y_scaler=scaler, log=log)
-
-
-def _validation_error(members: Members, splits: Sequence[StandardizedSplit]) -> Tensor:
-    """Return the root mean square error of the members on their validation rows, ``(m,)``."""
-    parts = [split.validation for split in splits]
-    errors = [members(part.x[:])[number] - part.y for number, part in enumerate(parts)]
-    return torch.cat(errors).square().mean(dim=0).sqrt().clamp(min=_SMALLEST_FLOOR)
 
 
 def default_names(targets: int) -> tuple[str, ...]:

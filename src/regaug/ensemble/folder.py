@@ -21,6 +21,7 @@ from regaug.ensemble.members import Members
 from regaug.ensemble.preparation import Preparation
 from regaug.exceptions import CheckpointError, DataError, FileError, RegaugError
 from regaug.metrics import Scores
+from regaug.training.results import versions
 from regaug.training.settings import Settings
 from regaug.training.state import pack, unpack
 
@@ -42,9 +43,9 @@ class Contents:
     settings: Settings
     preparation: Preparation = field(repr=False)
     members: Members
-    calibration: Calibration | None = field(repr=False)
-    held_out: Scores | None
-    made_by: Mapping[str, str] = field(repr=False)
+    calibration: Calibration | None = field(default=None, repr=False)
+    held_out: Scores | None = None
+    made_by: Mapping[str, str] = field(default_factory=versions, repr=False)
     about: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
 

@@ -44,12 +44,9 @@ class Members:
         """
         layout, layers = self._layers
         size = max(1, self.block // (layout.widest * len(self)))
+        blocks = [rows.expand(len(self), -1, -1) for rows in torch.split(x.double(), size)]
         with torch.no_grad():
-            blocks = [
-                forward(layout, layers, rows.expand(len(self), -1, -1))
-                for rows in torch.split(x.double(), size)
-            ]
-        return torch.cat(blocks, dim=1)
+            return torch.cat([forward(layout, layers, block) for block in blocks], dim=1)
 
     def scale(self, y: Tensor) -> Tensor:
         """Return targets ``(..., n, m)`` in the scale of the nets."""
@@ -119,8 +116,7 @@ def train_members(
             "gradient clipping."
         )
     kept = tuple(results[number] for number in usable)
-    names = kept[0].weights
-    weights = {name: torch.stack([result.weights[name] for result in kept]) for name in names}
+    weights = {name: torch.stack([r.weights[name] for r in kept]) for name in kept[0].weights}
     members = Members(tuple(int(width) for width in hidden), weights, scaler, log)
     return Trained(members, usable, kept, replace(kept[0].settings, seed=settings.seed))
 

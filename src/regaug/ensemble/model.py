@@ -60,22 +60,19 @@ class Prediction:
         if len(frame) != len(self):
             wanted = f"the {len(self):,} rows that were predicted"
             raise ArgumentError(f"`original` must have {wanted}, got {len(frame):,}.")
-        new = self._columns()
-        names, number = list(new), 1
-        while {str(name) for name in frame.columns}.intersection(names):
-            number += 1
-            names = [f"{name}_{number}" for name in new]
-        columns = {name: values.numpy() for name, values in zip(names, new.values(), strict=True)}
-        return pd.concat([frame, pd.DataFrame(columns, index=frame.index)], axis=1)
-
-    def _columns(self) -> dict[str, Tensor]:
         values = {"predicted": self.mean, "spread": self.spread, "low": self.low, "high": self.high}
-        return {
+        new = {
             f"{target}_{name}": own[:, place]
             for place, target in enumerate(self.targets)
             for name, own in values.items()
             if own is not None
         }
+        names, number = list(new), 1
+        while {str(name) for name in frame.columns}.intersection(names):
+            number += 1
+            names = [f"{name}_{number}" for name in new]
+        columns = {name: own.numpy() for name, own in zip(names, new.values(), strict=True)}
+        return pd.concat([frame, pd.DataFrame(columns, index=frame.index)], axis=1)
 
 
 @dataclass(frozen=True, eq=False)

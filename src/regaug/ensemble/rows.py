@@ -92,12 +92,7 @@ def validation_rows(data: Table | ArrayData, rows: Rows, members: int, seed: int
 
 
 def deal(
-    units: NDArray[np.int64],
-    hands: int,
-    seed: int,
-    *,
-    folds: int = FOLDS,
-    in_order: bool = False,
+    units: NDArray[np.int64], hands: int, seed: int, *, folds: int = FOLDS, in_order: bool = False
 ) -> list[Rows]:
     """Return a fold of the rows for each of some hands; when all are taken they are dealt anew.
 

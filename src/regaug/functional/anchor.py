@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor
 
-from regaug._checks import check_finite, check_per_matrix, check_range, check_rows
+from regaug._checks import check_finite, check_per_matrix, check_rows
 from regaug.exceptions import ArgumentError, ArgumentTypeError
 from regaug.functional.precision import cast, working_dtype
 
@@ -45,9 +45,8 @@ def ada(x: Tensor, y: Tensor, *, clusters: Tensor, gamma: float | Tensor) -> tup
     """
     check_rows(x, y)
     _check_clusters(clusters, x.shape[:-1])
-    if isinstance(gamma, Tensor):
-        gamma = check_per_matrix("gamma", gamma, x.shape[:-2], low=0.0, open_low=True)
-    elif (gamma := check_range("gamma", gamma, 0.0, open_low=True)) == 1.0:
+    gamma = check_per_matrix("gamma", gamma, x.shape[:-2], low=0.0, open_low=True)
+    if isinstance(gamma, float) and gamma == 1.0:
         return x, y
 
     labels, groups = torch.unique(clusters, return_inverse=True)
@@ -59,8 +58,7 @@ def ada(x: Tensor, y: Tensor, *, clusters: Tensor, gamma: float | Tensor) -> tup
     rows = torch.cat([x.to(dtype), y.to(dtype)], dim=-1)
     means = group_means(rows.reshape(-1, rows.shape[-1]), groups.flatten(), n_groups)
     if not bool(means.isfinite().all()):
-        check_finite("x", x)
-        check_finite("y", y)
+        check_finite(x=x, y=y)
     if isinstance(gamma, Tensor):
         share: float | Tensor = gamma.double().rsqrt().to(rows)[..., None, None]
     else:

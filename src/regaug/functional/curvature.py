@@ -192,8 +192,7 @@ def _check_arguments(x: Tensor, y: Tensor, eta: Tensor, neighborhoods: Tensor | 
             f"`eta` must be (..., n, d) with a step for every row of `x` {tuple(x.shape)}, "
             f"got {tuple(eta.shape)}."
         )
-    for name, tensor in (("x", x), ("y", y), ("eta", eta)):
-        check_finite(name, tensor)
+    check_finite(x=x, y=y, eta=eta)
     if neighborhoods is None:
         return
     check_floating("neighborhoods", neighborhoods)
@@ -203,4 +202,4 @@ def _check_arguments(x: Tensor, y: Tensor, eta: Tensor, neighborhoods: Tensor | 
             "`neighborhoods` must be (..., n, q, d_x + m) with at least one joint row around every "
             f"point, here ({', '.join(map(str, leading))}, q, {columns}), got {tuple(shape)}."
         )
-    check_finite("neighborhoods", neighborhoods)
+    check_finite(neighborhoods=neighborhoods)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch._C._functorch import get_unwrapped, is_batchedtensor, is_gradtrackingtensor
 
-from regaug._checks import check_finite, check_floating, check_per_matrix, check_range
+from regaug._checks import check_finite, check_floating, check_per_matrix
 from regaug.exceptions import RegaugError
 
 ROUNDING = torch.finfo(torch.float64).eps
@@ -66,7 +66,7 @@ def decompose(a: Tensor) -> Spectrum:
             return spectrum
     except torch.linalg.LinAlgError:  # type: ignore[attr-defined]  # one answer to NaN and infinity
         pass
-    check_finite("a", a)
+    check_finite(a=a)
     scale = rows.abs().amax((-2, -1), keepdim=True)
     scale = scale.where(scale > 0, 1.0)
     values, vectors = torch.linalg.eigh(_gram(rows / scale))
@@ -91,11 +91,9 @@ def rank_at_share(singular_values: Tensor, rho: float | Tensor) -> Tensor:
         tensor(2)
     """
     check_floating("singular_values", singular_values)
+    rho = check_per_matrix("rho", rho, singular_values.shape[:-1], low=0.0, high=1.0)
     if isinstance(rho, Tensor):
-        rho = check_per_matrix("rho", rho, singular_values.shape[:-1], low=0.0, high=1.0)
         rho = rho[..., None]
-    else:
-        rho = check_range("rho", rho, 0.0, 1.0)
     cumulative = singular_values.double().cumsum(-1)
     # The last sum is the total: comparing with it, rather than dividing, makes rho = 1 exact.
     return (cumulative <= rho * cumulative[..., -1:]).sum(-1)

@@ -40,8 +40,7 @@ def join(x: Tensor, y: Tensor, *, center: bool = False) -> Joint:
     try:
         return Joint(rows, mean, decompose(rows))
     except NonFiniteError:
-        check_finite("x", x)
-        check_finite("y", y)
+        check_finite(x=x, y=y)
         raise
 
 

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from regaug._checks import check_finite, check_floating, check_per_matrix, check_range, check_rows
+from regaug._checks import check_finite, check_floating, check_per_matrix, check_rows
 from regaug.exceptions import ArgumentError, ArgumentTypeError
 from regaug.functional.precision import cast, working_dtype
 
@@ -34,10 +34,7 @@ def mix(x: Tensor, y: Tensor, *, lam: float | Tensor, partners: Tensor) -> tuple
     """
     check_rows(x, y)
     _check_partners(partners, x.shape[:-1])
-    if isinstance(lam, Tensor):
-        lam = check_per_matrix("lam", lam, x.shape[:-2], low=0.0, high=1.0)
-    else:
-        lam = check_range("lam", lam, 0.0, 1.0)
+    lam = check_per_matrix("lam", lam, x.shape[:-2], low=0.0, high=1.0)
     return _mix_rows(x, lam, partners), _mix_rows(y, lam, partners)
 
 
@@ -64,13 +61,10 @@ def kernel_probabilities(y: Tensor, *, bandwidth: float | Tensor) -> Tensor:
     check_floating("y", y)
     if y.ndim < 2:
         raise ArgumentError(f"`y` must be (..., n, m), got {tuple(y.shape)}.")
-    check_finite("y", y)
+    check_finite(y=y)
+    bandwidth = check_per_matrix("bandwidth", bandwidth, y.shape[:-2], low=0.0, open_low=True)
     if isinstance(bandwidth, Tensor):
-        bandwidth = check_per_matrix(
-            "bandwidth", bandwidth.double(), y.shape[:-2], low=0.0, open_low=True
-        )[..., None, None]
-    else:
-        bandwidth = check_range("bandwidth", bandwidth, 0.0, open_low=True)
+        bandwidth = bandwidth.double()[..., None, None]
     rows = y.detach().double()
     # Not by matrix products: they lose the small distances, and those count here.
     apart = torch.cdist(rows, rows, compute_mode="donot_use_mm_for_euclid_dist") / bandwidth

@@ -17,13 +17,7 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
-from regaug._checks import (
-    check_choice,
-    check_floating,
-    check_integer,
-    check_per_matrix,
-    check_range,
-)
+from regaug._checks import check_choice, check_floating, check_integer, check_per_matrix
 from regaug.exceptions import ArgumentError, RegaugError
 from regaug.functional.decomposition import (
     ROUNDING,
@@ -92,10 +86,7 @@ def scale_singular_values(
     check_choice("scale", scale, ("trailing", "leading"))
     check_choice("gradient", gradient, ("exact", "frozen"))
     rank = min(a.shape[-1], a.shape[-2])
-    if isinstance(lam, Tensor):
-        lam = check_per_matrix("lam", lam, a.shape[:-2], low=0.0)
-    else:
-        lam = check_range("lam", lam, 0.0)
+    lam = check_per_matrix("lam", lam, a.shape[:-2], low=0.0)
     if isinstance(k, Tensor):
         k = check_per_matrix("k", k, a.shape[:-2], low=0, high=rank, whole=True)
     else:

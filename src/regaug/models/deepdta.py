@@ -67,9 +67,8 @@ class DeepDTA(nn.Module):
             self.encoder = _PairEncoder(self.drug, self.protein)
             for i, (before, after) in enumerate(pairwise((2 * _ENCODED, *_HIDDEN)), start=1):
                 activations = [nn.ReLU()] if self.activation == "relu" else []
-                self.add_module(
-                    f"hidden_{i}", nn.Sequential(nn.Linear(before, after), *activations)
-                )
+                layers = nn.Sequential(nn.Linear(before, after), *activations)
+                self.add_module(f"hidden_{i}", layers)
             self.head = nn.Linear(_HIDDEN[-1], self.outputs)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -115,8 +114,8 @@ class _StringEncoder(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         x = self.convolutions(x.reshape(len(x), *self.shape))
-        encoded: Tensor = self.linear(x.max(dim=2).values)
-        return encoded
+        x = self.linear(x.max(dim=2).values)
+        return x
 
 
 def _check_string(name: str, shape: Sequence[int], kernels: tuple[int, ...]) -> tuple[int, int]:

@@ -83,24 +83,18 @@ class LSTNet(nn.Module):
         )
         self.seed = check_integer("seed", seed, 0)
         with _random.seeded(self.seed):
-            self._build()
-
-    def _build(self) -> None:
-        self.convolution = nn.Sequential(
-            nn.Conv1d(self.outputs, self.hidden_cnn, self.kernel),
-            nn.ReLU(),
-            nn.Dropout(self.dropout),
-        )
-        self.recurrence = LastState(self.hidden_cnn, self.hidden_rnn)
-        n_states = self.hidden_rnn + self.skip * self.hidden_skip
-        if self.skip:
-            self.skip_recurrence = nn.GRU(self.hidden_cnn, self.hidden_skip, batch_first=True)
-        self.drop = nn.Dropout(self.dropout)
-        self.features = _Join()
-        self.head = nn.Linear(n_states, self.outputs)
-        if self.highway:
-            self.autoregression = nn.Linear(self.highway, 1)
-        self.activation = _ACTIVATIONS[self.output_activation]()
+            convolution = nn.Conv1d(self.outputs, self.hidden_cnn, self.kernel)
+            self.convolution = nn.Sequential(convolution, nn.ReLU(), nn.Dropout(self.dropout))
+            self.recurrence = LastState(self.hidden_cnn, self.hidden_rnn)
+            n_states = self.hidden_rnn + self.skip * self.hidden_skip
+            if self.skip:
+                self.skip_recurrence = nn.GRU(self.hidden_cnn, self.hidden_skip, batch_first=True)
+            self.drop = nn.Dropout(self.dropout)
+            self.features = _Join()
+            self.head = nn.Linear(n_states, self.outputs)
+            if self.highway:
+                self.autoregression = nn.Linear(self.highway, 1)
+            self.activation = _ACTIVATIONS[self.output_activation]()
 
     def forward(self, x: Tensor) -> Tensor:
         """Predict a row ``(n, outputs)`` for windows ``(n, window, outputs)``."""
@@ -117,11 +111,9 @@ class LSTNet(nn.Module):
             parts.append(self.autoregression(x[:, -self.highway :].transpose(1, 2)).squeeze(2))
         features = self.features(*parts)
         n_states = self.head.in_features
-        prediction = self.head(features[:, :n_states])
-        if self.highway:
-            prediction = prediction + features[:, n_states:]
-        result: Tensor = self.activation(prediction)
-        return result
+        x = self.head(features[:, :n_states])
+        x = self.activation(x + features[:, n_states:] if self.highway else x)
+        return x
 
     def _skip_states(self, steps: Tensor) -> Tensor:
         """Return the last states of all phases side by side, ``(n, skip * hidden_skip)``."""

@@ -27,16 +27,11 @@ class LastState(nn.GRU):
         """Return the state ``(n, hidden_size)`` after inputs ``(n, time, columns)``."""
         by_torch = x.device.type != "cpu" or torch.is_autocast_enabled("cpu")
         if by_torch or torch.compiler.is_compiling():
-            state: Tensor = super().forward(x)[1][0]
-            return state
-        result: Tensor = _LastState.apply(  # type: ignore[no-untyped-call]
-            x.transpose(0, 1).contiguous(),
-            self.weight_ih_l0,
-            self.weight_hh_l0,
-            self.bias_ih_l0,
-            self.bias_hh_l0,
-        )
-        return result
+            x = super().forward(x)[1][0]
+            return x
+        weights = self.weight_ih_l0, self.weight_hh_l0, self.bias_ih_l0, self.bias_hh_l0
+        x = _LastState.apply(x.transpose(0, 1).contiguous(), *weights)  # type: ignore[no-untyped-call]
+        return x
 
 
 class _LastState(torch.autograd.Function):

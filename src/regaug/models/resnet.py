@@ -40,11 +40,10 @@ class Residual18(nn.Module):
                 nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
 
     def _predict(self, x: Tensor) -> Tensor:
-        x = self.stem(x)
-        for place in sorted(self.places):
+        for place in ("stem", *sorted(self.places), "pool"):
             x = getattr(self, place)(x)
-        prediction: Tensor = self.head(self.pool(x).flatten(1))
-        return prediction
+        x = self.head(x.flatten(1))
+        return x
 
 
 class _Block(nn.Module):
@@ -86,12 +85,8 @@ class ResNet18(Residual18):
         self.channels = check_integer("channels", channels, 1)
         self.seed = check_integer("seed", seed, 0)
         with _random.seeded(self.seed):
-            stem = nn.Sequential(
-                nn.Conv2d(self.channels, 64, 7, stride=2, padding=3, bias=False),
-                nn.BatchNorm2d(64),
-                nn.ReLU(),
-                nn.MaxPool2d(3, stride=2, padding=1),
-            )
+            pool = nn.MaxPool2d(3, stride=2, padding=1)
+            stem = nn.Sequential(*_convolve(self.channels, 64, 7, 2), nn.ReLU(), pool)
             self._build(stem, _branch, self.outputs)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -105,10 +100,12 @@ class ResNet18(Residual18):
 
 
 def _branch(before: int, after: int, stride: int) -> nn.Sequential:
-    return nn.Sequential(
-        nn.Conv2d(before, after, 3, stride=stride, padding=1, bias=False),
-        nn.BatchNorm2d(after),
-        nn.ReLU(),
-        nn.Conv2d(after, after, 3, padding=1, bias=False),
-        nn.BatchNorm2d(after),
-    )
+    first, second = _convolve(before, after, 3, stride), _convolve(after, after, 3)
+    return nn.Sequential(*first, nn.ReLU(), *second)
+
+
+def _convolve(
+    before: int, after: int, kernel: int, stride: int = 1
+) -> tuple[nn.Conv2d, nn.BatchNorm2d]:
+    convolution = nn.Conv2d(before, after, kernel, stride, kernel // 2, bias=False)
+    return convolution, nn.BatchNorm2d(after)

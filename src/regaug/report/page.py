@@ -13,7 +13,7 @@ from regaug.report import drawing
 from regaug.report.plots import draw_plots
 from regaug.report.plots_methods import worst_groups
 from regaug.report.recipe import command_recipe, python_recipe
-from regaug.studies.leaderboard import board_rows, full_name
+from regaug.studies.leaderboard import full_name, show_cells
 from regaug.studies.study import Study
 
 TEMPLATE = "page.html.j2"
@@ -57,7 +57,11 @@ def render(study: Study) -> str:
         verdict=_headline(study.verdict.text),
         tiles=_tiles(study),
         warning=_warning(study),
-        rows=[(row, seconds[row.name]) for row in board_rows(comparison)],
+        rows=[
+            (row, full_name(row, comparison.reference), show_cells(comparison, row))
+            for row in comparison.rows
+        ],
+        seconds=seconds,
         level=percent(comparison.level),
         splits=[(row.name, [*map(number, row.errors)]) for row in comparison.rows],
         groups=[

@@ -17,7 +17,7 @@ from regaug.reproduction.timing import DATASETS, TIME, Times, measure_times, pla
 from regaug.runs.record import RunRecord
 from regaug.runs.run import Run
 from regaug.runs.store import Store
-from regaug.runs.tasks import Workforce, do_runs, estimate_seconds
+from regaug.runs.tasks import Report, Workforce, do_runs, estimate_seconds
 from regaug.runs.worker import Worker
 
 STUDY: Mapping[str, JSON] = {"what": "the reproduction of the FOMA paper"}
@@ -78,8 +78,7 @@ def run_experiment(
     by_name = {problem.name: problem for problem in problems}
     rows, size = tables.fit_to_time(make, by_name, size=whole, max_minutes=minutes, jobs=jobs)
     store, runs = Store(folder, STUDY), list_runs(rows)
-    tell = _Teller(progress, missing)
-    tell.begin(runs, by_name, store, jobs)
+    tell = _begin(runs, by_name, store, progress, missing, jobs)
     _do(Worker(problems), [runs], store, workforce, tell)
     records, measured = store.records(), []
     for data in found:
@@ -106,10 +105,10 @@ def run_timing(
     for name in datasets:
         lookup("data set of the paper's table 2", name, dict.fromkeys(DATASETS))
     found, missing = find_all(datasets or DATASETS)
-    store, tell = Store(folder, STUDY), _Teller(progress, missing)
-    rounds = {data: plan_rounds(data) for data in found}
+    store, rounds = Store(folder, STUDY), {data: plan_rounds(data) for data in found}
     problems = {data.problem_name(TIME): data.problem(TIME) for data in found}
-    tell.begin([run for own in rounds.values() for runs in own for run in runs], problems, store)
+    planned = [run for own in rounds.values() for runs in own for run in runs]
+    tell = _begin(planned, problems, store, progress, missing)
     measured = []
     for data, (first, *others) in rounds.items():
         worker = Worker([problems[data.problem_name(TIME)]])
@@ -123,31 +122,27 @@ def run_timing(
     return measured
 
 
-class _Teller:
-    """Tells an observer how far an experiment has come, if there is one."""
-
-    def __init__(self, observer: Observer | None, missing: Sequence[str]) -> None:
-        self.tell = observer or (lambda progress: None)
-        self.state = Progress(0, 0, 0.0, notes=[f"Left out: {message}" for message in missing])
-
-    def begin(
-        self, runs: Sequence[Run], problems: Mapping[str, Problem], store: Store, jobs: int = 1
-    ) -> None:
-        done = store.done()
-        left = [run for run in runs if run.key not in done]
-        seconds = estimate_seconds(left, problems) / jobs
-        self.state = replace(self.state, planned=len(runs), left=len(left), seconds=seconds)
-        self.tell(self.state)
-
-    def finished(self, records: Sequence[RunRecord]) -> None:
-        self.tell(replace(self.state, records=records, notes=()))
+def _begin(
+    runs: Sequence[Run],
+    problems: Mapping[str, Problem],
+    store: Store,
+    observer: Observer | None,
+    missing: Sequence[str],
+    jobs: int = 1,
+) -> Report:
+    """Tell an observer, if there is one, that runs begin; return what tells it of records."""
+    tell, done = observer or (lambda progress: None), store.done()
+    left = [run for run in runs if run.key not in done]
+    state = Progress(len(runs), len(left), estimate_seconds(left, problems) / jobs)
+    tell(replace(state, notes=[f"Left out: {message}" for message in missing]))
+    return lambda records: tell(replace(state, records=records))
 
 
 def _do(
-    worker: Worker, rounds: Sequence[Sequence[Run]], store: Store, by: Workforce, tell: _Teller
+    worker: Worker, rounds: Sequence[Sequence[Run]], store: Store, by: Workforce, tell: Report
 ) -> bool:
     total = len(store.done() | {run.key for runs in rounds for run in runs})
-    return do_runs(worker, rounds, store, total=total, workforce=by, report=tell.finished)
+    return do_runs(worker, rounds, store, total=total, workforce=by, report=tell)
 
 
 def _command(name: str, data: PaperData, wanted: Wanted, workforce: Workforce) -> str:

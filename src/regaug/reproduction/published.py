@@ -213,12 +213,9 @@ def settings_tables() -> list[TextTable]:
 
 
 @cache
-def _file() -> dict[str, Any]:
-    return tomllib.loads(files(__package__).joinpath("published.toml").read_text("utf-8"))
-
-
 def _entries() -> dict[str, dict[str, Any]]:
-    return {str(entry["number"]): entry for entry in _file()["tables"]}
+    text = files(__package__).joinpath("published.toml").read_text("utf-8")
+    return {str(entry["number"]): entry for entry in tomllib.loads(text)["tables"]}
 
 
 def _row(label: str, values: list[str], method: str = "", source: str = "", **options: str) -> Row:

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from operator import index
 from typing import Any, Self
@@ -55,15 +55,8 @@ class Run:
 
     def to_dict(self) -> dict[str, JSON]:
         """Return all that makes this run, as plain values."""
-        return {
-            "problem": self.problem,
-            "method": self.method,
-            "split": self.split,
-            "seed": self.seed,
-            "trial": self.trial,
-            "log": self.log,
-            "settings": None if self.settings is None else self.settings.to_dict(),
-        }
+        plain = {part.name: getattr(self, part.name) for part in fields(self)}
+        return plain | {"settings": None if self.settings is None else self.settings.to_dict()}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:

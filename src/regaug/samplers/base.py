@@ -142,5 +142,5 @@ def _as_rows(y: Targets) -> Values:
             f"`y` must be (n,) or (n, *targets) and not empty, got shape {tuple(rows.shape)}."
         )
     rows = rows.double().reshape(len(rows), -1)
-    check_finite("y", rows)
+    check_finite(y=rows)
     return rows.numpy()

@@ -3,8 +3,8 @@
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -19,7 +19,7 @@ from regaug.problems import Problem
 from regaug.runs.record import RunRecord
 from regaug.runs.run import Run
 from regaug.runs.store import Store
-from regaug.runs.tasks import Executor, Workforce, do_runs, estimate_seconds
+from regaug.runs.tasks import Executor, Report, Workforce, do_runs, estimate_seconds
 from regaug.runs.worker import Worker
 from regaug.studies.config import Search
 from regaug.studies.facts import describe, write_facts
@@ -126,9 +126,10 @@ def compare(
         problem = replace(problem, independent=True)
     plan = make_plan(problem, methods=methods, trials=trials, seed=seed, quick=quick, search=search)
     source = table if isinstance(table, Data) else None
-    with _folder(out) as folder, _observer(progress) as observer:
-        study = run_plan(plan, folder, workforce, data=source, observer=observer)
-        return replace(study, folder=None) if out is None else _finish(study, seed)
+    folder = tempfile.TemporaryDirectory() if out is None else nullcontext(str(out))
+    with folder as path, _observer(progress) as observer:
+        study = run_plan(plan, Path(path), workforce, data=source, observer=observer)
+        return replace(study, folder=None) if out is None else _finish(study, Path(out), seed)
 
 
 def run_plan(
@@ -147,66 +148,51 @@ def run_plan(
     if plan.problem.is_stacked:
         facts = describe(plan.problem.splits[0], "\n".join(notes), given=_given(data))
         write_facts(folder, facts)
-    worker = Worker([plan.problem], details=True)
-    tell = _Teller(plan, store, workforce, observer)
-    tell.begin([*notes, *(f"Note: {damage}" for damage in store.damaged)])
-    do_runs(
-        worker,
-        _rounds(plan, store),
-        store,
-        total=len(plan.runs),
-        workforce=workforce,
-        report=tell.finished,
-    )
+    tell = _begin(plan, store, workforce, observer, notes)
+    rounds: Iterable[Sequence[Run]] = [plan.runs]
+    if plan.config.search != "random":
+        rounds = plan_rounds(plan.runs, store.records, config=plan.config)
+    worker, total = Worker([plan.problem], details=True), len(plan.runs)
+    do_runs(worker, rounds, store, total=total, workforce=workforce, report=tell)
     records = list(store.records().values())
     return Study.read(plan.config, records, facts=facts, folder=folder, data=data)
 
 
-class _Teller:
-    """Tells an observer how far a study has come."""
+def _begin(
+    plan: Plan,
+    store: Store,
+    workforce: Workforce,
+    observer: Observer | None,
+    notes: Sequence[str],
+) -> Report:
+    """Tell an observer, if there is one, that a study begins; return what tells it of records."""
+    # Not by key: the plan of a search that learns does not know all settings yet.
+    places = {_place(own.run) for own in store.records().values()}
+    notes = [*notes, *(f"Note: {damage}" for damage in store.damaged)]  # known when they are read
+    before, start = len(places), time.monotonic()
 
-    def __init__(
-        self, plan: Plan, store: Store, workforce: Workforce, observer: Observer | None
-    ) -> None:
-        self.plan, self.jobs, self.observer = plan, workforce.jobs, observer
-        # Not by key: the plan of a search that learns does not know all settings yet.
-        self.places = {_place(own.run) for own in store.records().values()}
-        self.before, self.start = len(self.places), time.monotonic()
+    def tell(records: Sequence[RunRecord], seconds: float, notes: Sequence[str] = ()) -> None:
+        if observer is not None:
+            done = Counter(method for method, _, _ in places)
+            observer(Progress(plan, records, done, seconds, notes))
 
-    def begin(self, notes: Sequence[str]) -> None:
-        left = [run for run in self.plan.runs if _place(run) not in self.places]
-        problems = {self.plan.problem.name: self.plan.problem}
-        self._tell((), estimate_seconds(left, problems) / self.jobs, notes)
+    def finished(records: Sequence[RunRecord]) -> None:
+        places.update(_place(own.run) for own in records)
+        new, left = max(1, len(places) - before), len(plan.runs) - len(places)
+        tell(records, (time.monotonic() - start) / new * left)
 
-    def finished(self, records: Sequence[RunRecord]) -> None:
-        self.places |= {_place(own.run) for own in records}
-        new = max(1, len(self.places) - self.before)
-        left = len(self.plan.runs) - len(self.places)
-        self._tell(records, (time.monotonic() - self.start) / new * left)
-
-    def _tell(
-        self, records: Sequence[RunRecord], seconds: float, notes: Sequence[str] = ()
-    ) -> None:
-        if self.observer is not None:
-            done = Counter(method for method, _, _ in self.places)
-            self.observer(Progress(self.plan, records, done, seconds, notes))
+    left = [run for run in plan.runs if _place(run) not in places]
+    problems = {plan.problem.name: plan.problem}
+    tell((), estimate_seconds(left, problems) / workforce.jobs, notes)
+    return finished
 
 
 def _place(run: Run) -> tuple[str, int | None, int]:
     return run.method, run.trial, run.split
 
 
-def _rounds(plan: Plan, store: Store) -> Iterator[Sequence[Run]]:
-    if plan.config.search == "random":
-        return iter([plan.runs])
-    return plan_rounds(plan.runs, store.records, config=plan.config)
-
-
-def _finish(study: Study, seed: int) -> Study:
+def _finish(study: Study, folder: Path, seed: int) -> Study:
     """Write the report and the model of a study into its folder."""
-    folder = study.folder
-    if folder is None:
-        return study
     study.report(folder / REPORT)
     if not study.is_complete or study.data is None:
         return study
@@ -240,34 +226,21 @@ def _given(data: Data | None) -> Mapping[str, object]:
 
 
 @contextmanager
-def _folder(out: str | Path | None) -> Iterator[Path]:
-    if out is not None:
-        yield Path(out)
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        yield Path(folder)
-
-
-@contextmanager
 def _observer(progress: bool | Observer | None) -> Iterator[Observer | None]:
     """Give what is told how far a study has come; a progress bar if only that is asked for."""
-    if progress is None or progress is False:
-        yield None
-    elif progress is not True:
-        yield progress
-    else:
+    if progress is not True:
+        yield progress or None
+        return
+    with ExitStack() as stack:
         bars: list[Bar] = []
 
         def observe(event: Progress) -> None:
+            done = sum(event.done.values())
             if not bars:
-                bars.append(Bar("run", len(event.plan.runs), sum(event.done.values()), show=True))
-                bars[0].__enter__()
+                bar = Bar("run", len(event.plan.runs), done, show=True)
+                bars.append(stack.enter_context(bar))
             # Of a task that is done again some runs were counted before.
-            while bars[0].done < sum(event.done.values()):
+            while bars[0].done < done:
                 bars[0].advance(event.records[-1].run.method)
 
-        try:
-            yield observe
-        finally:
-            for bar in bars:
-                bar.__exit__(None, None, None)
+        yield observe

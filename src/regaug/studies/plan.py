@@ -10,7 +10,6 @@ from regaug._checks import check_integer
 from regaug._random import Stream
 from regaug.data.base import Split
 from regaug.data.scaling import StandardizedSplit
-from regaug.exceptions import ArgumentError
 from regaug.problems import Problem
 from regaug.runs.run import Run
 from regaug.studies.config import REFERENCE, Search, StudyConfig
@@ -113,10 +112,7 @@ def _check_methods(names: Sequence[str] | None, quick: bool) -> tuple[str, ...]:
 def _configure(
     problem: Problem, names: tuple[str, ...], trials: int, seed: int, search: Search
 ) -> StudyConfig:
-    splits = problem.splits
-    if not splits:
-        raise ArgumentError("`problem` must have at least one split, got none.")
-    first = splits[0]
+    splits, first = problem.splits, problem.splits[0]
     sizes = [(len(own.train), len(own.validation), len(own.test)) for own in splits]
     return StudyConfig(
         problem=problem.name,

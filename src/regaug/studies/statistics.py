@@ -301,17 +301,19 @@ def _variance_factor(n_splits: int, test_share: float, independent: bool) -> flo
     return 1.0 / n_splits + (0.0 if independent else test_share)
 
 
-def _center(values: Values, factor: float) -> tuple[float, float]:
-    """Return the mean, which does not depend on the order of the splits, and its standard error."""
-    mean = math.fsum(values) / len(values)
-    squares = math.fsum((values - mean) ** 2) / (len(values) - 1) if len(values) > 1 else math.nan
-    return mean, math.sqrt(squares * factor)
+def _estimate(values: Values, factor: float, level: float) -> Change:
+    """Return the mean, which does not depend on the order of the splits, and how sure it is."""
+    from scipy.special import stdtr, stdtrit
 
-
-def _quantile(level: float, n_splits: int) -> float:
-    from scipy.special import stdtrit
-
-    return float(stdtrit(n_splits - 1, (1.0 + level) / 2.0))
+    freedom, mean = len(values) - 1, math.fsum(values) / len(values)
+    if freedom == 0:
+        return Change(mean)
+    error = math.sqrt(math.fsum((values - mean) ** 2) / freedom * factor)
+    half = float(stdtrit(freedom, (1.0 + level) / 2.0)) * error
+    p = 1.0 if mean == 0.0 else 0.0
+    if error > 0.0:
+        p = float(2.0 * stdtr(freedom, -abs(mean) / error))
+    return Change(mean, mean - half, mean + half, p)
 
 
 def _mean(
@@ -320,12 +322,11 @@ def _mean(
     """Return the mean and its interval, which does not leave the values the metric can have."""
     if np.isnan(values).any():
         return None, None, None
-    mean, error = _center(values, factor)
-    if len(values) == 1:
-        return mean, None, None
+    found = _estimate(values, factor, level)
+    if found.low is None or found.high is None:
+        return found.estimate, None, None
     least, most = BOUNDS.get(metric, POSITIVE)
-    half = _quantile(level, len(values)) * error
-    return mean, max(mean - half, least), min(mean + half, most)
+    return found.estimate, max(found.low, least), min(found.high, most)
 
 
 def _change(values: Values, others: Values, *, metric: str, factor: float, level: float) -> Change:
@@ -334,20 +335,14 @@ def _change(values: Values, others: Values, *, metric: str, factor: float, level
     is_ratio = not METRICS[metric].higher_is_better
     differences = _log_ratios(values, others) if is_ratio else values - others
     differences[np.abs(differences) < ROUNDING] = 0.0
-    mean, error = _center(differences, factor)
+    found = _estimate(differences, factor, level)
 
-    def in_unit(value: float) -> float:
-        return 100.0 * math.expm1(min(max(value, -LONGEST), LONGEST)) if is_ratio else value
+    def in_unit(value: float | None) -> float | None:
+        if value is None or not is_ratio:
+            return value
+        return 100.0 * math.expm1(min(max(value, -LONGEST), LONGEST))
 
-    if len(values) == 1:
-        return Change(in_unit(mean))
-    half = _quantile(level, len(values)) * error
-    return Change(
-        estimate=in_unit(mean),
-        low=in_unit(mean - half),
-        high=in_unit(mean + half),
-        p=_p_value(mean, error, len(values)),
-    )
+    return Change(in_unit(found.estimate), in_unit(found.low), in_unit(found.high), found.p)
 
 
 def _log_ratios(values: Values, others: Values) -> Values:
@@ -355,14 +350,6 @@ def _log_ratios(values: Values, others: Values) -> Values:
         ratios = np.log(values) - np.log(others)
     ratios[values == others] = 0.0  # two errors of zero are equal as well
     return ratios.clip(-LONGEST, LONGEST)
-
-
-def _p_value(mean: float, error: float, n_splits: int) -> float:
-    from scipy.special import stdtr
-
-    if error == 0.0:
-        return 1.0 if mean == 0.0 else 0.0
-    return float(2.0 * stdtr(n_splits - 1, -abs(mean) / error))
 
 
 def _places(table: Sequence[Values], metric: str) -> list[tuple[float, float]]:

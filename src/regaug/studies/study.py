@@ -1,6 +1,5 @@
 """What a study has found."""
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -80,7 +79,7 @@ class Study:
         """Make the study of some finished runs."""
         selection = select(config, records)
         errors = {
-            name: [_test_error(record, config.metric) for record in own]
+            name: [record.score("test", config.metric) for record in own]
             for name, own in selection.chosen.items()
         }
         comparison = analyze(
@@ -94,9 +93,7 @@ class Study:
         return cls(
             config=config,
             records=records,
-            chosen=selection.chosen,
-            best=selection.best,
-            trials=selection.trials,
+            **vars(selection),
             comparison=comparison,
             verdict=make_verdict(comparison),
             facts=facts,
@@ -165,8 +162,3 @@ class Study:
             )
         run = self.best[self.verdict.recommended]
         return fit_as(self.data, run, members=members, seed=seed)
-
-
-def _test_error(record: RunRecord, metric: str) -> float:
-    value = record.score("test", metric)
-    return math.nan if value is None else value

@@ -73,12 +73,8 @@ def fit_baseline(
     return RunResult(
         method=name,
         settings=replace(settings, method_settings=chosen),
-        history=(),
-        best_epoch=0,
-        ending="finished",
         scores=scores,
         predictions=predictions,
-        weights={},
         seconds=time.perf_counter() - start,
         made_by=versions() | {"scikit-learn": version("scikit-learn")},
     )

@@ -28,14 +28,10 @@ from regaug.training.checkpoint import (
     load_weights,
     unusable,
 )
-from regaug.training.fabric import Machine, make_fabric
-from regaug.training.prediction import predict
-from regaug.training.results import Ending, Epoch, RunResult, versions
-from regaug.training.schedule import is_best, rate_factor, why_end
-from regaug.training.scores import own_targets, own_units, recorded_training_rows, score_parts
-from regaug.training.settings import Recorded, Settings
-from regaug.training.step import AugmentedLoss, explain_divergence, make_optimizer
-from regaug.training.tiny import tiny_as_zero
+from regaug.training.results import Epoch, RunResult, is_best, why_end
+from regaug.training.scores import own_targets, own_units, predict, recorded_rows, score_parts
+from regaug.training.settings import Machine, Recorded, Settings
+from regaug.training.step import AugmentedLoss, explain_divergence, make_optimizer, tiny_as_zero
 
 
 def fit(
@@ -90,7 +86,7 @@ def fit(
     for part in record:
         check_choice("record", part, ("train", "validation", "test"))
     machine = machine or Machine()
-    fabric = make_fabric(machine)
+    fabric = machine.make_fabric()
     # Whatever draws from the global generator, restore it afterwards.
     with _random.seeded(0), tiny_as_zero():
         training = _Training(model, data, method, settings or Settings(), fabric, machine, record)
@@ -141,7 +137,7 @@ class _Training:
         is_first = self.fabric.is_global_zero
         show = progress and is_first
         with Bar("epoch", self.settings.epochs, len(self.history), show=show) as bar:
-            while self._ending() is None:
+            while (ending := why_end(len(self.history), self.best_epoch, self.settings)) is None:
                 start = time.perf_counter()
                 self._train_epoch(len(self.history))
                 self.seconds += time.perf_counter() - start
@@ -158,17 +154,12 @@ class _Training:
             settings=self.settings,
             history=tuple(self.history),
             best_epoch=self.best_epoch,
-            ending=self._ending() or "finished",
+            ending=ending,
             scores=scores,
             predictions=predictions,
             weights=self.best_weights,
             seconds=self.seconds,
-            made_by=versions(),
         )
-
-    def _ending(self) -> Ending | None:
-        """Return why there is no further epoch; None if there is one."""
-        return why_end(len(self.history), self.best_epoch, self.settings)
 
     def _train_epoch(self, epoch: int) -> None:
         # Every epoch has seeds of its own, so that a training can go on from its end without a
@@ -202,7 +193,7 @@ class _Training:
         progress = (epoch + number / len(self.sampler)) / settings.epochs
         self.augmentation.progress = progress
         for group in self.optimizer.param_groups:
-            group["lr"] = settings.learning_rate * rate_factor(settings.schedule, progress)
+            group["lr"] = settings.rate_at(progress)
         x, y = self.fabric.to_device((x, y))
         self.optimizer.zero_grad()
         place = f"epoch {epoch + 1}, step {number + 1} of {len(self.sampler)}"
@@ -280,6 +271,6 @@ def _make_loader(part: Part, sampler: BatchSampler, workers: int) -> Iterable[An
 def _recorded_rows(split: Split, name: Recorded) -> tuple[Part, Tensor]:
     """Return the rows of a part that the history looks at, and their targets in own units."""
     part = split.parts[name]
-    if name == "train" and (rows := recorded_training_rows(len(part))) is not None:
+    if (rows := recorded_rows(name, len(part))) is not None:
         part = part.take(rows)
     return part, own_targets(split, part)

@@ -1,7 +1,8 @@
-"""What a training leaves behind."""
+"""What a training leaves behind: its history, which decides when it ends, and its result."""
 
+import math
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
@@ -10,10 +11,21 @@ import torch
 from torch import Tensor
 
 from regaug._version import __version__
-from regaug.metrics import Scores
+from regaug.metrics import METRICS, Scores
 from regaug.training.settings import Settings
 
 Ending = Literal["finished", "early", "diverged"]
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of what a result depends on."""
+    return {
+        "regaug": __version__,
+        "torch": str(torch.__version__),
+        "numpy": np.__version__,
+        "python": platform.python_version(),
+        "machine": f"{platform.system()} {platform.machine()}",
+    }
 
 
 @dataclass(frozen=True)
@@ -33,7 +45,7 @@ class Epoch:
     test: float | None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class RunResult:
     """One training: what was asked for, how it went, and what came out.
 
@@ -54,14 +66,14 @@ class RunResult:
 
     method: str
     settings: Settings
-    history: tuple[Epoch, ...]
-    best_epoch: int
-    ending: Ending
+    history: tuple[Epoch, ...] = ()
+    best_epoch: int = 0
+    ending: Ending = "finished"
     scores: Mapping[str, Scores]
     predictions: Mapping[str, Tensor] = field(repr=False)
-    weights: Mapping[str, Tensor] = field(repr=False)
+    weights: Mapping[str, Tensor] = field(default_factory=dict, repr=False)
     seconds: float
-    made_by: Mapping[str, str] = field(repr=False)
+    made_by: Mapping[str, str] = field(default_factory=versions, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the tensors as plain values, for a JSON file."""
@@ -74,12 +86,18 @@ class RunResult:
         return {name: plain[name] for name in plain if name not in ("predictions", "weights")}
 
 
-def versions() -> dict[str, str]:
-    """Return the versions of what a result depends on."""
-    return {
-        "regaug": __version__,
-        "torch": str(torch.__version__),
-        "numpy": np.__version__,
-        "python": platform.python_version(),
-        "machine": f"{platform.system()} {platform.machine()}",
-    }
+def is_best(history: Sequence[Epoch], best_epoch: int, settings: Settings) -> bool:
+    """Tell whether the last epoch has a better validation error than the best one before it."""
+    sign, new = METRICS[settings.metric].sign, history[-1].validation
+    if not best_epoch:  # any number is better than none
+        return not math.isnan(new)
+    return sign * new < sign * history[best_epoch - 1].validation
+
+
+def why_end(done: int, best_epoch: int, settings: Settings) -> Ending | None:
+    """Return why there is no further epoch when so many are done; None if there is one."""
+    if done >= settings.epochs:
+        return "finished"
+    if settings.patience is not None and done - best_epoch >= settings.patience:
+        return "early"
+    return None

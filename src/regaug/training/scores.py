@@ -1,10 +1,12 @@
 """Scores of a split's parts, from whatever predicts, in the target's own units."""
 
+import math
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from regaug._registry import lookup
 from regaug.data.base import Part, Rows, Split
@@ -15,6 +17,8 @@ Predict = Callable[[Part], Tensor]
 
 # The error on training rows that a history shows is that of this many: enough to see it fall.
 MOST_TRAINING_ROWS = 2_000
+# Rows, and numbers of the inputs, that go through the model at a time.
+_MOST_ROWS, _MOST_NUMBERS = 8192, 2**20
 
 
 def own_units(split: Split, values: Tensor) -> Tensor:
@@ -60,8 +64,35 @@ def score_parts(
     return scores, predictions
 
 
-def recorded_training_rows(n: int) -> Rows | None:
-    """Return which of ``n`` training rows a history looks at; None for all of them."""
-    if n <= MOST_TRAINING_ROWS:
+def predict(model: nn.Module, part: Part, fabric: Any) -> Tensor:
+    """Return what ``model``, in ``eval()``, predicts for a part, ``(n, m)``, on the CPU.
+
+    With several processes each predicts a share of the rows, and all get all of them.
+    """
+    n, rank, world_size = len(part), fabric.global_rank, fabric.world_size
+    share = math.ceil(n / world_size)
+    # The last process may have to repeat a row: all shares must be equally long.
+    rows = torch.arange(rank * share, (rank + 1) * share).clamp_(max=n - 1)
+    numbers = math.prod(part.x.shape[1:])
+    size = max(1, min(_MOST_ROWS, _MOST_NUMBERS // max(numbers, 1)))
+    chunks = torch.split(rows, size)
+    own = torch.cat([_forward(model, part.x[chunk], fabric) for chunk in chunks])
+    if world_size > 1:
+        own = fabric.all_gather(own).reshape(-1, *own.shape[1:])[:n]
+    return own.cpu()
+
+
+def _forward(model: nn.Module, x: Tensor, fabric: Any) -> Tensor:
+    with torch.inference_mode(), fabric.autocast():
+        x = fabric.to_device(x)
+        parameter = next(model.parameters(), x)
+        prediction: Tensor = model(x.to(parameter.dtype))
+    # A tensor of inference mode may not take part in anything later.
+    return prediction.clone() if prediction.dtype == torch.float64 else prediction.float().clone()
+
+
+def recorded_rows(part: str, n: int) -> Rows | None:
+    """Return which of the ``n`` rows of a part a history looks at; None for all of them."""
+    if part != "train" or n <= MOST_TRAINING_ROWS:
         return None
     return np.linspace(0, n - 1, MOST_TRAINING_ROWS).astype(np.int64)

@@ -1,5 +1,7 @@
 """What one training needs to know, beside the data, the model and the method."""
 
+import math
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, Self
@@ -11,6 +13,9 @@ from regaug.metrics import METRICS, MetricName
 Optimizer = Literal["adamw", "adam"]
 Schedule = Literal["constant", "cosine"]
 Recorded = Literal["train", "validation", "test"]
+Precision = Literal["32", "bf16", "16", "64"]
+# Half precision is mixed: the weights stay in float32.
+_PRECISIONS = {"32": "32-true", "bf16": "bf16-mixed", "16": "16-mixed", "64": "64-true"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +66,12 @@ class Settings:
         if self.patience is not None:
             check_integer("patience", self.patience, 1)
 
+    def rate_at(self, progress: float) -> float:
+        """Return the learning rate when so much of training is done."""
+        if self.schedule == "constant":
+            return self.learning_rate
+        return self.learning_rate * round(0.5 * (1.0 + math.cos(math.pi * progress)), 15)
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for a JSON file."""
         own = self.method_settings.items()
@@ -78,3 +89,37 @@ class Settings:
             raise ArgumentError(f"`method_settings` must be settings of a method, got {own!r}.")
         listed = {key: tuple(v) if isinstance(v, list) else v for key, v in own.items()}
         return cls(**{**values, "method_settings": listed})
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What a training runs on.
+
+    Attributes:
+        device: ``"cpu"``, ``"cuda"``, ``"cuda:1"``, ``"mps"``; ``"auto"`` takes the best there is.
+            Only CPUs were at hand to test it.
+        precision: ``"32"``, ``"bf16"`` or ``"16"`` (mixed precision), or ``"64"``.
+        workers: Processes that read inputs which are not in memory (images, videos).
+    """
+
+    device: str = "auto"
+    precision: Precision = "32"
+    workers: int = 0
+
+    def __post_init__(self) -> None:
+        check_choice("precision", self.precision, tuple(_PRECISIONS))
+        check_integer("workers", self.workers, 0)
+
+    def make_fabric(self) -> Any:
+        """Return a launched Fabric: in all processes of ``torchrun`` (DDP), or in this one."""
+        from lightning_fabric import Fabric
+
+        accelerator, _, number = self.device.partition(":")
+        processes: dict[str, Any] = {"devices": [int(number)] if number else 1}
+        if "TORCHELASTIC_RUN_ID" in os.environ:
+            local = int(os.environ["LOCAL_WORLD_SIZE"])
+            nodes = int(os.environ["WORLD_SIZE"]) // local
+            processes = {"devices": local, "num_nodes": nodes, "strategy": "ddp"}
+        fabric = Fabric(accelerator=accelerator, precision=_PRECISIONS[self.precision], **processes)  # type: ignore[arg-type]
+        fabric.launch()
+        return fabric

@@ -333,7 +333,7 @@ def small(tmp_path):
 
 def test_zero_and_one_say_urban_too(small):
     data = load_povertymap(path=small)
-    assert data._group.tolist() == ["urban", "rural"]
+    assert data.groups.tolist() == ["urban", "rural"]
 
 
 def test_too_few_rows_to_train_on_are_refused(small):

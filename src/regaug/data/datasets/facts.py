@@ -74,7 +74,6 @@ def _add(name: str, entry: dict[str, Any]) -> None:
     DATASETS[name] = Named(Info(name, **entry), needs=needs, **own)
 
 
-for _name, _entry in tomllib.loads(
-    files(__package__).joinpath("datasets.toml").read_text("utf-8")
-).items():
+_TEXT = files(__package__).joinpath("datasets.toml").read_text("utf-8")
+for _name, _entry in tomllib.loads(_TEXT).items():
     _add(_name, _entry)

@@ -74,11 +74,11 @@ def fetch(name: str) -> list[Path]:
 def how(name: str) -> str:
     """Say in a sentence how a data set is got."""
     named = _lookup(name)
-    ways = [named.note] if named.note else []
+    way = ""
     if named.needs:
         can_fetch = all(fetchable(needed) for needed in named.needs)
-        ways.insert(0, f"regaug data fetch {name}" if can_fetch else by_hand(named.needs[0]))
-    return "; ".join(ways)
+        way = f"regaug data fetch {name}" if can_fetch else by_hand(named.needs[0])
+    return "; ".join(filter(None, (way, named.note)))
 
 
 def _lookup(name: str) -> Named:

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from regaug._files import read_json
 from regaug._random import Stream, numpy_generator
-from regaug.data.base import Data, Part, Rows, Rules, Split, as_float, check_split
+from regaug.data.base import Data, Part, Rows, Rules, Split, check_split
 from regaug.data.datasets.facts import DATASETS
 from regaug.data.datasets.files import expect, find, read_columns
 from regaug.data.lazy import Lazy
@@ -34,6 +34,7 @@ N_DRUG = len(DRUG_SYMBOLS) * DRUG_LENGTH
 N_FEATURES = N_DRUG + len(PROTEIN_SYMBOLS) * PROTEIN_LENGTH
 
 Codes = NDArray[np.uint8]
+Floats = NDArray[np.float64]
 
 
 def load_davis(*, path: str | Path | None = None) -> "FoldedPairs":
@@ -60,24 +61,17 @@ def load_dti(*, path: str | Path | None = None) -> "YearPairs":
 class Pairs(Data):
     """Pairs of a drug and a protein, each a number and a string; a subclass says how to split."""
 
+    groups: Rows
+
     def __init__(
-        self,
-        drugs: Iterable[str],
-        proteins: Iterable[str],
-        pairs: Rows,
-        y: NDArray[np.float64],
-        groups: Rows,
+        self, drugs: Iterable[str], proteins: Iterable[str], pairs: Rows, y: Floats, groups: Rows
     ) -> None:
         self._drugs = encode(drugs, DRUG_SYMBOLS, DRUG_LENGTH)
         self._proteins = encode(proteins, PROTEIN_SYMBOLS, PROTEIN_LENGTH)
-        self._pairs, self._y, self._groups = pairs, as_float(y[:, None]), groups
-
-    def __len__(self) -> int:
-        return len(self._y)
+        self._pairs, self.y, self.groups = pairs, y[:, None], groups
 
     def _part(self, rows: Rows) -> Part:
-        x = OneHotPairs(self._drugs, self._proteins, self._pairs[rows])
-        return Part(x, self._y[torch.from_numpy(rows)], rows, self._groups[rows])
+        return self._samples(OneHotPairs(self._drugs, self._proteins, self._pairs[rows]), rows)
 
 
 class FoldedPairs(Pairs):
@@ -88,7 +82,7 @@ class FoldedPairs(Pairs):
     NaN where a pair is missing.
     """
 
-    def __init__(self, name: str, folder: Path, affinity: NDArray[np.float64]) -> None:
+    def __init__(self, name: str, folder: Path, affinity: Floats) -> None:
         self.info = DATASETS[name].info
         drugs, proteins = (
             _read_json(folder / f"{name}.txt", dict) for name in ("ligands_can", "proteins")
@@ -103,8 +97,7 @@ class FoldedPairs(Pairs):
         super().__init__(drugs.values(), proteins.values(), pairs, y, pairs[:, 1])
         test = _read_json(folder / "folds/test_fold_setting1.txt", list)
         train = _read_json(folder / "folds/train_fold_setting1.txt", list)
-        self._test = np.array(test, dtype=np.int64)
-        self._folds = [np.array(fold, dtype=np.int64) for fold in train]
+        self._test, *self._folds = (np.array(fold, dtype=np.int64) for fold in (test, *train))
         places = np.sort(np.concatenate([self._test, *self._folds]))
         if len(self._folds) < 2 or not np.array_equal(places, np.arange(len(pairs))):
             raise DataError(
@@ -155,17 +148,16 @@ class YearPairs(Pairs):
         mix the years in every batch.
         """
         seed = check_split(seed, protocol)
-        train, validation = [], []
+        dealt = []
         for year in range(2013, 2019):
-            rows = np.flatnonzero(self._groups == year)
+            rows = np.flatnonzero(self.groups == year)
             rows = numpy_generator(Stream.YEARS, seed, year).permutation(rows)
-            cut = len(rows) * 4 // 5
-            train.append(rows[:cut])
-            validation.append(rows[cut:])
+            dealt.append(np.split(rows, [len(rows) * 4 // 5]))
+        train, validation = map(np.concatenate, zip(*dealt, strict=True))
         return Split(
-            train=self._part(np.concatenate(train)),
-            validation=self._part(np.concatenate(validation)),
-            test=self._part(np.flatnonzero(np.isin(self._groups, (2019, 2020)))),
+            train=self._part(train),
+            validation=self._part(validation),
+            test=self._part(np.flatnonzero(np.isin(self.groups, (2019, 2020)))),
         )
 
 
@@ -237,7 +229,7 @@ def _read_json(path: Path, kind: type[T]) -> T:
         raise DataError(str(error)) from error
 
 
-def _read_matrix(path: Path) -> NDArray[np.float64]:
+def _read_matrix(path: Path) -> Floats:
     try:
         return np.loadtxt(expect(path), ndmin=2)
     except ValueError as error:

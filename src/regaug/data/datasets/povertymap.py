@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from regaug._checks import check_choice
@@ -58,12 +57,9 @@ class PovertyMap(Data):
         _check_images(folder / "images", len(table))
         self.fold = fold
         self._images = str(folder / "images")
-        self._y = as_float(table["wealthpooled"].to_numpy()[:, None])
+        self.y = table["wealthpooled"].to_numpy(np.float64)[:, None]
         self._country = table["country"].to_numpy().astype(str)
-        self._group = np.where(table["urban"].to_numpy().astype(bool), "urban", "rural")
-
-    def __len__(self) -> int:
-        return len(self._y)
+        self.groups = np.where(table["urban"].to_numpy().astype(bool), "urban", "rural")
 
     def split(self, seed: int = 0, *, protocol: Rules = "tuned") -> Split:
         """Split by the rule of WILDS: train in some countries, validate and test in others.
@@ -82,18 +78,17 @@ class PovertyMap(Data):
                 f"countries of fold {self.fold}, got {len(inside)}: nothing is left to train on."
             )
         np.random.default_rng(ord(self.fold) + _SEED).shuffle(inside)
-        id_validation, id_test, train = np.split(inside, [_KEPT, 2 * _KEPT])
-        id_parts = {"id-validation": id_validation, "id-test": id_test}
+        dealt = np.split(inside, [_KEPT, 2 * _KEPT])
+        id_validation, id_test, train = (self._part(np.sort(rows)) for rows in dealt)
         return Split(
-            train=self._part(np.sort(train)),
+            train,
             validation=self._part(np.flatnonzero(validation)),
             test=self._part(np.flatnonzero(test)),
-            more={name: self._part(np.sort(rows)) for name, rows in id_parts.items()},
+            more={"id-validation": id_validation, "id-test": id_test},
         )
 
     def _part(self, rows: Rows) -> Part:
-        images = SatelliteImages(self._images, rows)
-        return Part(images, self._y[torch.from_numpy(rows)], rows, self._group[rows])
+        return self._samples(SatelliteImages(self._images, rows), rows)
 
 
 class SatelliteImages(Lazy):

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from regaug._checks import check_integer
 from regaug._random import Stream, numpy_generator
-from regaug.data.base import Data, Part, Rows, Rules, Split, as_float, check_split
+from regaug.data.base import Data, Part, Rows, Rules, Split, check_split
 from regaug.data.datasets.facts import DATASETS
 from regaug.data.datasets.files import find
 from regaug.data.lazy import Lazy
@@ -50,10 +50,7 @@ class RCFMNIST(Data):
         self._path = str(path)
         n = len(read_images(self._path))
         seed = check_integer("seed", seed, 0)
-        self._turns: Floats = numpy_generator(Stream.ANGLES, seed).uniform(size=n)
-
-    def __len__(self) -> int:
-        return len(self._turns)
+        self.y = numpy_generator(Stream.ANGLES, seed).uniform(size=(n, 1))
 
     def split(self, seed: int = 0, *, protocol: Rules = "tuned") -> Split:
         """Split at random into 4/6, 1/6 and 1/6 of the images, and color them, by the seed.
@@ -77,12 +74,11 @@ class RCFMNIST(Data):
     def _colors(self, rows: Rows, rng: np.random.Generator) -> Floats:
         """Return r = y for a random 80 % of the rows and 1 - y for the others."""
         follows = rng.permutation(len(rows)) < _SHARE * len(rows)
-        turns = self._turns[rows]
+        turns: Floats = self.y[rows, 0]
         return np.where(follows, turns, 1 - turns)
 
     def _part(self, rows: Rows, colors: Floats) -> Part:
-        turns = self._turns[rows]
-        return Part(ColoredImages(self._path, rows, turns, colors), as_float(turns[:, None]), rows)
+        return self._samples(ColoredImages(self._path, rows, self.y[rows, 0], colors), rows)
 
 
 class ColoredImages(Lazy):

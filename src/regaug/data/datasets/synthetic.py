@@ -72,21 +72,7 @@ def make_manifold(
 
 
 Points = tuple[Values, Values]
-
-
-def _line(n: int, rng: np.random.Generator) -> Points:
-    x = rng.uniform(-1.0, 1.0, (n, 1))
-    return x, x / 2
-
-
-def _circle(n: int, rng: np.random.Generator) -> Points:
-    angle = rng.uniform(0.0, 2 * np.pi, (n, 1))
-    return np.cos(angle), np.sin(angle)
-
-
-def _sine(n: int, rng: np.random.Generator) -> Points:
-    x = rng.uniform(-np.pi, np.pi, (n, 1))
-    return x, np.sin(x)
+Draw = Callable[[int, np.random.Generator], Points]
 
 
 def _swiss_roll(n: int, rng: np.random.Generator) -> Points:
@@ -101,11 +87,6 @@ def _sphere(n: int, rng: np.random.Generator) -> Points:
     return points[:, :2], points[:, 2:]
 
 
-def _paraboloid(n: int, rng: np.random.Generator) -> Points:
-    x = rng.uniform(-1.0, 1.0, (n, 2))
-    return x, np.square(x).sum(axis=1, keepdims=True)
-
-
 def _plane(n: int, rng: np.random.Generator, dimension: int) -> Points:
     """Place points of a cube on orthonormal directions, so that distances are kept."""
     directions = np.linalg.qr(rng.standard_normal((PLANE_COLUMNS, dimension)))[0]
@@ -113,13 +94,20 @@ def _plane(n: int, rng: np.random.Generator, dimension: int) -> Points:
     return inner @ directions.T, inner.sum(axis=1, keepdims=True) / np.sqrt(dimension)
 
 
+def _over(
+    low: float, high: float, dimension: int, points: Callable[[Values], Points]
+) -> tuple[int, Draw]:
+    """Return a dimension, and how to draw the points over a cube of it."""
+    return dimension, lambda n, rng: points(rng.uniform(low, high, (n, dimension)))
+
+
 # Name: dimension, and how points are drawn.
-_KINDS: dict[str, tuple[int, Callable[[int, np.random.Generator], Points]]] = {
-    "line": (1, _line),
-    "circle": (1, _circle),
-    "sine": (1, _sine),
+_KINDS: dict[str, tuple[int, Draw]] = {
+    "line": _over(-1.0, 1.0, 1, lambda x: (x, x / 2)),
+    "circle": _over(0.0, 2 * np.pi, 1, lambda angle: (np.cos(angle), np.sin(angle))),
+    "sine": _over(-np.pi, np.pi, 1, lambda x: (x, np.sin(x))),
     "swiss-roll": (2, _swiss_roll),
     "sphere": (2, _sphere),
-    "paraboloid": (2, _paraboloid),
+    "paraboloid": _over(-1.0, 1.0, 2, lambda x: (x, np.square(x).sum(axis=1, keepdims=True))),
 }
 KINDS = (*_KINDS, "plane")

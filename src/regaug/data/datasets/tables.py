@@ -42,14 +42,16 @@ def load_diabetes() -> ArrayData:
 def load_airfoil() -> ArrayData:
     """Return Airfoil Self-Noise: 1503 rows, 5 inputs, the sound pressure level in dB."""
     cells = _read(locate("airfoil/airfoil_self_noise.dat"), rows=1503, columns=6, delimiter="\t")
-    return _dealt("airfoil", cells[:, :5], cells[:, 5], (1003, 300, 200))
+    rule = partial(_deal, sizes=(1003, 300, 200))
+    return ArrayData(cells[:, :5], cells[:, 5], info=DATASETS["airfoil"].info, rule=rule)
 
 
 def load_no2() -> ArrayData:
     """Return NO2: 500 hours beside a road in Oslo, 7 inputs, the log of the concentration."""
     path = locate("no2/547_no2.tsv.gz")
     cells = _read(path, rows=500, columns=8, delimiter="\t", header=_NO2_HEADER)
-    return _dealt("no2", cells[:, :7], cells[:, 7], (200, 200, 100))
+    rule = partial(_deal, sizes=(200, 200, 100))
+    return ArrayData(cells[:, :7], cells[:, 7], info=DATASETS["no2"].info, rule=rule)
 
 
 def load_crimes() -> ArrayData:
@@ -69,22 +71,18 @@ def load_skillcraft() -> ArrayData:
     return _in_order("skillcraft", x, cells[:, target], cells[:, 1])
 
 
-def _dealt(name: str, x: Values, y: Values, sizes: Sequence[int]) -> ArrayData:
-    return ArrayData(x, y, info=DATASETS[name].info, rule=partial(_deal, sizes=sizes))
-
-
 def _in_order(name: str, x: Values, y: Values, groups: Values) -> ArrayData:
     numbers = groups.astype(np.int64)
-    rule = partial(_deal_in_order, groups=numbers)
+    rule = partial(_deal, groups=numbers)
     return ArrayData(x, y, info=DATASETS[name].info, rule=rule, groups=numbers)
 
 
-def _deal(seed: int, *, sizes: Sequence[int]) -> ThreeParts:
+def _deal(
+    seed: int, *, sizes: Sequence[int] = (), groups: NDArray[np.int64] | None = None
+) -> ThreeParts:
+    if groups is not None:
+        return ordered_group_split(groups)  # the rule leaves nothing to the seed
     return random_split(sum(sizes), sizes=sizes, seed=seed)
-
-
-def _deal_in_order(seed: int, *, groups: NDArray[np.int64]) -> ThreeParts:
-    return ordered_group_split(groups)  # the rule leaves nothing to the seed
 
 
 def _read(

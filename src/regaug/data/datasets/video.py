@@ -15,7 +15,7 @@ from torch import Tensor
 
 from regaug._checks import check_integer
 from regaug._random import Stream, numpy_generator
-from regaug.data.base import Data, Part, Rows, Rules, Split, as_float, check_split
+from regaug.data.base import Data, Rows, Rules, Split, check_split
 from regaug.data.datasets.facts import DATASETS
 from regaug.data.datasets.files import expect, find, read_columns
 from regaug.data.lazy import Lazy
@@ -60,14 +60,11 @@ class Echo(Data):
         self.period = check_integer("period", period, 1)
         self._folder = str(folder / "Videos")
         self._names = table["FileName"].to_numpy().astype(str)
-        self._y = as_float(table["EF"].to_numpy()[:, None])
+        self.y = table["EF"].to_numpy(np.float64)[:, None]
         self._lengths = table["NumberOfFrames"].to_numpy(dtype=np.int64)
         split = table["Split"].to_numpy().astype(str)
         self._rows: list[Rows] = [np.flatnonzero(split == name) for name in _SPLITS]
         self._scale: Scale | None = None
-
-    def __len__(self) -> int:
-        return len(self._y)
 
     def split(self, seed: int = 0, *, protocol: Rules = "tuned") -> Split:
         """Split as the list says; training clips differ from epoch to epoch, and by the seed.
@@ -81,10 +78,11 @@ class Echo(Data):
         check_split(seed, protocol)
         train, validation, test = self._rows
         form = (self.frames, self.period, self.scale())
+        moved = RandomClips(self._paths(train), self._lengths[train], seed, *form)
         return Split(
-            self._part(RandomClips(self._paths(train), self._lengths[train], seed, *form), train),
-            self._part(Clips(self._paths(validation), *form), validation),
-            self._part(Clips(self._paths(test), *form), test),
+            self._samples(moved, train),
+            self._samples(Clips(self._paths(validation), *form), validation),
+            self._samples(Clips(self._paths(test), *form), test),
         )
 
     def scale(self) -> Scale:
@@ -104,9 +102,6 @@ class Echo(Data):
 
     def _paths(self, rows: Rows) -> list[str]:
         return [os.path.join(self._folder, name) for name in self._names[rows]]
-
-    def _part(self, clips: "Clips", rows: Rows) -> Part:
-        return Part(clips, self._y[torch.from_numpy(rows)], rows)
 
 
 class Clips(Lazy):

@@ -10,7 +10,6 @@ from regaug.data.tabular.values import (
     Floats,
     Levels,
     Values,
-    count,
     dates_of,
     numbers_of,
     read_dates,
@@ -18,6 +17,7 @@ from regaug.data.tabular.values import (
     read_numbers,
 )
 from regaug.exceptions import DataError
+from regaug.formatting import count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,13 +67,8 @@ class Boolean(Number):
 
     def decode(self, values: Floats) -> NDArray[np.generic]:
         """Return the column whose features, a row each, are ``values``; None is a gap."""
-        flags: NDArray[np.bool_] = values[0] > 0.5
-        gaps = _gaps(self, values)
-        if not gaps.any():
-            return flags
-        column: NDArray[np.object_] = flags.astype(object)
-        column[gaps] = None
-        return column
+        flags, gaps = np.asarray(values[0] > 0.5), _gaps(self, values)
+        return np.where(gaps, np.array(None), flags) if gaps.any() else flags
 
 
 @dataclass(frozen=True)
@@ -224,11 +219,14 @@ def fit_column(
 def _fit_number(
     name: str, series: "pd.Series", read: Values, places: NDArray[np.int64], *, is_boolean: bool
 ) -> tuple[Column | None, list[str]]:
-    gaps = np.isnan(read.values)
-    present = read.values[~gaps] if gaps.any() else read.values
+    present = read.present
     if not len(present):
         return None, ["left out: it holds no value"]
-    low, high, has_gaps = present.min(), present.max(), bool(gaps.mean() >= MISSING_SHARE)
+    low, high, has_gaps = (
+        present.min(),
+        present.max(),
+        read.gaps / len(read.values) >= MISSING_SHARE,
+    )
     if np.float32(low) == np.float32(high):
         if has_gaps:  # whether it is there is all it can tell
             return _fit_category(name, read_levels(series))
@@ -236,26 +234,24 @@ def _fit_number(
     if len(present) == len(places) and np.ptp(present - places) == 0:
         return None, ["left out: row numbers"]
     column = (Boolean if is_boolean else Number)(name, _median(present), has_gaps)
-    return column, _gap_notes(read, f"the median {column.fill:g}", has_gaps)
+    return column, _gap_notes(read, column, f"the median {column.fill:g}")
 
 
 def _fit_date(name: str, read: Values) -> tuple[Column | None, list[str]]:
-    gaps = np.isnan(read.values)
-    present = read.values[~gaps]
+    present = read.present
     if not len(present):
         return None, ["left out: it holds no value"]
     if np.ptp(present) == 0:
         return None, ["left out: one date only"]
-    indicator = bool(gaps.mean() >= MISSING_SHARE)
     column = Date(
         name,
         mean=float(present.mean()),
         fill=_median(present),
         year=bool(np.ptp(np.floor(present)) > 0),
         hour=bool(np.ptp(present % 1.0) > 1e-9),
-        indicator=indicator,
+        indicator=read.gaps / len(read.values) >= MISSING_SHARE,
     )
-    return column, _gap_notes(read, "the median date", indicator)
+    return column, _gap_notes(read, column, "the median date")
 
 
 def _fit_category(name: str, levels: Levels) -> tuple[Column | None, list[str]]:
@@ -276,10 +272,9 @@ def _fit_category(name: str, levels: Levels) -> tuple[Column | None, list[str]]:
             return None, [f"left out: constant ({texts[kept[0]]!r})"]
         return None, [f"left out: none of its {pooled:,} levels is frequent enough"]
     notes = [f"pooled: {pooled:,} of {len(texts):,} levels into (other)"] if pooled else []
-    if has_gaps:
-        notes.append(f"has {count(gaps, 'gap')}: a level of their own")
-    elif gaps:
-        notes.append(f"has {count(gaps, 'gap')}: {'(other)' if pooled else 'no level'}")
+    if gaps:
+        level = "a level of their own" if has_gaps else OTHER if pooled else "no level"
+        notes.append(f"has {count(gaps, 'gap')}: {level}")
     names = tuple(sorted(texts[i] for i in kept))
     return Category(name, names, other=pooled > 0, missing=has_gaps), notes
 
@@ -293,16 +288,12 @@ def _median(values: Floats) -> float:
     return float(parted[:half].max() / 2 + parted[half] / 2)
 
 
-def _gap_notes(read: Values, fill: str, indicator: bool) -> list[str]:
-    notes = []
-    if read.infinite:
-        notes.append(f"has {count(read.infinite, 'infinite value')}, taken as missing")
+def _gap_notes(read: Values, column: Number | Date, fill: str) -> list[str]:
+    notes = [f"has {count(read.infinite, 'infinite value')}"] if read.infinite else []
     if read.unreadable:
-        notes.append(
-            f"has {count(read.unreadable, 'unreadable value')} ({read.example!r}), taken as missing"
-        )
-    gaps = read.missing + read.infinite + read.unreadable
-    if gaps:
-        extra = ", and a column that says so" if indicator else ""
-        notes.append(f"imputed: {count(gaps, 'gap')} became {fill}{extra}")
+        notes.append(f"has {count(read.unreadable, 'unreadable value')} ({read.example!r})")
+    notes = [f"{note}, taken as missing" for note in notes]
+    if read.gaps:
+        extra = ", and a column that says so" if column.indicator else ""
+        notes.append(f"imputed: {count(read.gaps, 'gap')} became {fill}{extra}")
     return notes

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
-from itertools import accumulate, pairwise
+from itertools import accumulate, pairwise, starmap
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -107,10 +107,8 @@ class Encoder:
         positions = self._find(column_names(frame, only=names))
         # Features one after the other, turned at the end: five times as fast as writing columns.
         out = np.empty((len(self.feature_names), len(frame)), dtype=np.float32)
-        for column, position, (start, end) in zip(
-            self.columns, positions, self._spans(), strict=True
-        ):
-            column.encode(frame.iloc[:, position], out[start:end])
+        for (column, span), position in zip(self._spans(), positions, strict=True):
+            column.encode(frame.iloc[:, position], out[span])
         return np.ascontiguousarray(out.T)
 
     def decode(self, x: NDArray[np.float32] | NDArray[np.float64]) -> "pd.DataFrame":
@@ -140,12 +138,8 @@ class Encoder:
             raise ArgumentError(f"`x` must be (n, {features}), got shape {rows.shape}.")
         if not np.isfinite(rows).all():
             raise NonFiniteError("`x` must be finite, got NaN or infinity.")
-        return pd.DataFrame(
-            {
-                column.name: column.decode(rows[:, start:end].T)
-                for column, (start, end) in zip(self.columns, self._spans(), strict=True)
-            }
-        )
+        columns = {column.name: column.decode(rows[:, span].T) for column, span in self._spans()}
+        return pd.DataFrame(columns)
 
     def to_json(self) -> str:
         """Return everything as JSON text, for :meth:`from_json`."""
@@ -180,9 +174,10 @@ class Encoder:
             )
         return self
 
-    def _spans(self) -> Iterator[tuple[int, int]]:
-        """Yield where in the matrix the features of each column begin and end."""
-        return pairwise(accumulate((len(column.features) for column in self.columns), initial=0))
+    def _spans(self) -> Iterator[tuple[Column, slice]]:
+        """Yield every column, and where in the matrix its features are."""
+        borders = accumulate((len(column.features) for column in self.columns), initial=0)
+        return zip(self.columns, starmap(slice, pairwise(borders)), strict=True)
 
     def _find(self, names: list[str]) -> list[int]:
         """Return the positions of the columns, or say which are not there."""

@@ -76,6 +76,8 @@ def generate(
         >>> new.shape, sorted(new["city"].unique()), bool(new["size"].between(50, 79).all())
         ((100, 3), ['Oslo', 'Rome'], True)
     """
+    import pandas as pd
+
     table, rows = _as_table(data), check_integer("rows", rows, 1)
     frame, seed = table.frame, check_integer("seed", seed, 0)
     rng = _random.numpy_generator(_random.Stream.GENERATION, seed)
@@ -93,7 +95,9 @@ def generate(
         codes, texts = read_levels(frame[name])
         if len(texts) < 2:  # constant, or without any value
             new[name] = frame[name].take(np.repeat(codes.argmax(), rows))
-    return _in_order(new, frame, append)
+    names = [name for name in frame.columns if name in new]
+    made = pd.DataFrame({name: new[name].reset_index(drop=True) for name in names})
+    return pd.concat([frame[names], made], ignore_index=True) if append else made
 
 
 def _as_table(data: Data) -> Table:
@@ -156,14 +160,3 @@ def _endless(sampler: BatchSampler) -> Iterator[list[int]]:
     for epoch in count():
         sampler.set_epoch(epoch)
         yield from sampler
-
-
-def _in_order(
-    columns: Mapping[str, "pd.Series"], frame: "pd.DataFrame", append: bool
-) -> "pd.DataFrame":
-    """Return the columns as a frame, in the order of the table, below its rows if asked to."""
-    import pandas as pd
-
-    names = [name for name in frame.columns if name in columns]
-    new = pd.DataFrame({name: columns[name].reset_index(drop=True) for name in names})
-    return pd.concat([frame[names], new], ignore_index=True) if append else new

@@ -35,9 +35,7 @@ def restore(
 def _restore_numbers(values: Floats, series: "pd.Series") -> "pd.Series":
     import pandas as pd
 
-    known, gaps = read_numbers(series).values, np.isnan(values)
-    known = known[~np.isnan(known)]
-    kind = series.dtype.kind
+    known, gaps, kind = read_numbers(series).present, np.isnan(values), series.dtype.kind
     if kind == "m":
         spans = _keep_steps(np.where(gaps, 0.0, values) * DAY, known * DAY)[0]
         return pd.Series(spans.astype("timedelta64[us]")).mask(gaps).astype(series.dtype)
@@ -55,8 +53,7 @@ def _restore_numbers(values: Floats, series: "pd.Series") -> "pd.Series":
 def _restore_dates(values: "pd.Series", series: "pd.Series") -> "pd.Series":
     import pandas as pd
 
-    days, gaps = read_dates(series).values, values.isna().to_numpy()
-    known = days[~np.isnan(days)] * DAY
+    known, gaps = read_dates(series).present * DAY, values.isna().to_numpy()
     new = values.to_numpy().astype("datetime64[us]").astype(np.int64)
     new, step = _keep_steps(new, known)
     dates = pd.Series(new.astype("datetime64[us]")).mask(gaps)

@@ -157,10 +157,6 @@ def _parse(path: Path, delimiter: str, decimal: str) -> "pd.DataFrame":
 
 
 def _has_decimal_commas(frame: "pd.DataFrame") -> bool:
-    for place in range(frame.shape[1]):
-        column = frame.iloc[:, place]
-        texts = column.dropna().head(100).astype(str)
-        is_text = column.dtype.kind == "O" and len(texts) > 0
-        if is_text and texts.str.fullmatch(r"\s*[-+]?\d+(,\d+)?\s*").all():
-            return True
-    return False
+    columns = [column for _, column in frame.items() if column.dtype.kind == "O"]
+    texts = [column.dropna().head(100).astype(str) for column in columns]
+    return any(len(t) and t.str.fullmatch(r"\s*[-+]?\d+(,\d+)?\s*").all() for t in texts)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from regaug.data.tabular.encoding import Encoder
-from regaug.data.tabular.values import count
+from regaug.formatting import count
 
 _MAX_NOTES = 20
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from regaug._checks import check_choice
 from regaug._registry import unknown
-from regaug.data.base import Data, Info, Part, Rows, Rules, Split, as_float
+from regaug.data.base import Data, Info, Rules, Split
 from regaug.data.splits import SplitRule, ThreeParts, group_split, random_split, time_split
 from regaug.data.tabular.encoding import Encoder
 from regaug.data.tabular.sources import read_source
@@ -20,14 +20,13 @@ from regaug.data.tabular.summary import summarize
 from regaug.data.tabular.values import (
     Floats,
     Levels,
-    Values,
     column_names,
-    count,
     read_dates,
     read_levels,
     read_numbers,
 )
 from regaug.exceptions import ArgumentError, DataError
+from regaug.formatting import count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -92,29 +91,18 @@ class Table(Data):
         times = None if time is None else _read_times(frame, time)
         keep, left_out = _usable_rows(y, groups, times)
         self.frame = frame if keep.all() else frame[keep]
-        self.y: Floats = y[keep]
+        self.y = y[keep]
         self.times: Floats | None = None if times is None else times[keep]
         # Numbers are faster to split by than texts.
         self._codes = None if groups is None else groups[0][keep]
-        self.groups: NDArray[np.object_] | None = None
-        if groups is not None:
-            self.groups = groups[1][self._codes]
+        self.groups = None if groups is None else groups[1][self._codes]
         _check_targets(self.targets, self.y.astype(np.float32), left_out)
-        self.info = Info(
-            name=name,
-            task="table",
-            metric="rmse",
-            split=_SPLITS[self._rule(None)],
-            groups=group,
-            license="the user's own",
-        )
+        rule = _SPLITS[self._rule(None)]
+        self.info = Info(name, "table", "rmse", rule, groups=group, license="the user's own")
         seen = Encoder.fit(self.frame[list(self.inputs)])  # for the summary; splits fit their own
         named = {"Groups": group, "Time": time}
         said = [f"{what}: {column!r}." for what, column in named.items() if column is not None]
         self.summary = summarize(name, len(self), self.targets, seen, [*notes, *left_out, *said])
-
-    def __len__(self) -> int:
-        return len(self.y)
 
     def split(
         self, seed: int = 0, *, split: SplitRule | None = None, protocol: Rules = "tuned"
@@ -137,8 +125,10 @@ class Table(Data):
         inputs = self.frame[list(self.inputs)]
         encoder = Encoder.fit(inputs.iloc[places[0]])
         x = encoder.transform(inputs)
-        parts = [self._part(x, rows) for rows in places]
-        return TableSplit(train=parts[0], validation=parts[1], test=parts[2], encoder=encoder)
+        train, validation, test = (
+            self._samples(torch.from_numpy(x.take(rows, axis=0)), rows) for rows in places
+        )
+        return TableSplit(train=train, validation=validation, test=test, encoder=encoder)
 
     def _rule(self, split: SplitRule | None) -> SplitRule:
         if split is None:
@@ -152,18 +142,18 @@ class Table(Data):
         return split
 
     def _split_rows(self, rule: SplitRule, seed: int) -> ThreeParts:
-        if rule == "group" and self._codes is not None and self.groups is not None:
-            first = np.unique(self._codes, return_index=True)[1]
-            _check_three("group", self.group, self.groups[first])
-            return group_split(self._codes, seed=seed)
-        if rule == "time" and self.times is not None:
-            _check_three("time", self.time, np.unique(self.times))
-            return time_split(self.times)
-        return random_split(len(self), seed=seed)
-
-    def _part(self, x: NDArray[np.float32], rows: Rows) -> Part:
-        groups = None if self.groups is None else self.groups[rows]
-        return Part(torch.from_numpy(x.take(rows, axis=0)), as_float(self.y[rows]), rows, groups)
+        values = {"group": self._codes, "time": self.times}.get(rule)
+        if values is None:
+            return random_split(len(self), seed=seed)
+        different, first = np.unique(values, return_index=True)
+        if len(different) < 3:
+            shown = different if self.groups is None or rule == "time" else self.groups[first]
+            raise DataError(
+                f"Column {getattr(self, rule)!r} must have at least 3 different {rule}s to split "
+                f"by, one for each part, got {len(shown)}: {shown.tolist()}. Use "
+                ".split(split='random')."
+            )
+        return time_split(values) if rule == "time" else group_split(values, seed=seed)
 
 
 def read_table(
@@ -205,14 +195,10 @@ def read_table(
         (torch.Size([18, 3]), torch.Size([6, 1]))
     """
     frame, name, notes = read_source(source)
+    group, time = (None if column is None else str(column) for column in (group, time))
+    targets, dropped = _as_names(target), _as_names(drop)
     table = Table(
-        frame,
-        targets=_as_names(target),
-        group=None if group is None else str(group),
-        time=None if time is None else str(time),
-        drop=_as_names(drop),
-        name=name,
-        notes=notes,
+        frame, targets=targets, group=group, time=time, drop=dropped, name=name, notes=notes
     )
     if isinstance(source, str | Path):
         table.given["source"] = str(source)
@@ -286,8 +272,8 @@ def _read_target(frame: "pd.DataFrame", name: str) -> Floats:
 def _read_times(frame: "pd.DataFrame", name: str) -> Floats:
     """Return a column of times as numbers that sort by time, NaN where it is missing."""
     series = frame[name]
-    read: Values = read_dates(series) if series.dtype.kind == "M" else read_numbers(series)
-    if read.unreadable:
+    read = read_numbers(series) if series.dtype.kind != "M" else None
+    if read is None or read.unreadable:
         read = read_dates(series)
     if read.unreadable:
         raise DataError(
@@ -324,11 +310,3 @@ def _check_targets(names: tuple[str, ...], y: NDArray[np.float32], left_out: lis
                 f"Target {name!r} has two values, {low:g} and {high:g}: this is classification, "
                 "and regaug is for regression."
             )
-
-
-def _check_three(what: str, name: str | None, found: NDArray[np.generic]) -> None:
-    if len(found) < 3:
-        raise DataError(
-            f"Column {name!r} must have at least 3 different {what}s to split by, one for each "
-            f"part, got {len(found)}: {found.tolist()}. Use .split(split='random')."
-        )

@@ -38,10 +38,15 @@ class Values:
         there = len(self.values) - self.missing
         return 1.0 - self.unreadable / there if there else 1.0
 
+    @property
+    def present(self) -> Floats:
+        """The values that are there and could be read."""
+        return self.values[~np.isnan(self.values)] if self.gaps else self.values
 
-def count(number: int, noun: str) -> str:
-    """Return a number and what it counts, such as ``"1,200 rows"``."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    @property
+    def gaps(self) -> int:
+        """How many are not."""
+        return self.missing + self.unreadable + self.infinite
 
 
 def column_names(frame: "pd.DataFrame", *, only: set[str] | None = None) -> list[str]:

@@ -19,16 +19,8 @@ AnySampler = str | Callable[..., Iterable[list[int]]] | Sampler[list[int]]
 
 # What a new loader takes over from the old one, besides the data set.
 _KEPT = (
-    "num_workers",
-    "collate_fn",
-    "pin_memory",
-    "timeout",
-    "worker_init_fn",
-    "multiprocessing_context",
-    "generator",
-    "prefetch_factor",
-    "persistent_workers",
-    "in_order",
+    *("num_workers", "collate_fn", "pin_memory", "timeout", "worker_init_fn", "generator"),
+    *("multiprocessing_context", "prefetch_factor", "persistent_workers", "in_order"),
 )
 _READ_AT_ONCE = 256
 

@@ -26,7 +26,6 @@ from regaug.problems import Problem
 from regaug.studies.auto import AUTO, choose_run
 from regaug.studies.plan import QUICK_METHODS
 from regaug.training import Settings
-from regaug.training.results import versions
 
 Values = NDArray[np.float64]
 # Where this estimator starts from other settings than the method does. Beside annealing, batches of
@@ -155,9 +154,6 @@ class AugmentedMLPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc
             settings=trained.settings,
             preparation=make_preparation(x_scaler, self._feature_names()),
             members=trained.members,
-            calibration=None,
-            held_out=None,
-            made_by=versions(),
         )
         self.method_, self.inner_errors_ = method, errors
         self.n_iter_ = max(len(result.history) for result in trained.results)

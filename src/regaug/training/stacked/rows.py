@@ -11,7 +11,7 @@ from torch.nn.utils.rnn import pad_sequence
 from regaug.data.base import Part, Split
 from regaug.exceptions import ArgumentError, ArgumentTypeError
 from regaug.metrics import METRICS
-from regaug.training.scores import own_targets, own_units, recorded_training_rows
+from regaug.training.scores import own_targets, own_units, recorded_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +85,7 @@ class StackedRows:
         for split, start in zip(self.splits, starts, strict=True):
             part = split.parts[name]
             rows = torch.arange(len(part))
-            if name == "train" and (some := recorded_training_rows(len(part))) is not None:
+            if (some := recorded_rows(name, len(part))) is not None:
                 rows = torch.from_numpy(some)
             places.append(start + rows)
             targets.append(own_targets(split, part)[rows])

@@ -18,8 +18,7 @@ from regaug.augment.layer import INPUT
 from regaug.data.base import Part
 from regaug.exceptions import NonFiniteError
 from regaug.metrics import Scores
-from regaug.training.results import Epoch, RunResult, versions
-from regaug.training.schedule import rate_factor
+from regaug.training.results import Epoch, RunResult
 from regaug.training.scores import score_parts
 from regaug.training.settings import Recorded, Settings
 from regaug.training.stacked.augmentation import StepAugmentation
@@ -159,9 +158,8 @@ class Stack:
                 norm = torch.linalg.vector_norm(grad, dim=1, keepdim=True)
                 grad = grad * (own.clip / (norm + 1e-6)).clamp(max=1.0)
             progress = (epoch + number / group.n_batches) / own.epochs
-            rate = own.learning_rate * rate_factor(own.schedule, progress)
             weights, means, squares = ([t[runs]] for t in (self.weights, self.means, self.squares))
-            rates = {"lr": rate, "weight_decay": own.weight_decay, **_ADAM}
+            rates = {"lr": own.rate_at(progress), "weight_decay": own.weight_decay, **_ADAM}
             step = adamw if own.optimizer == "adamw" else adam
             step(weights, [grad], means, squares, [], [group.steps], **rates)
 
@@ -186,12 +184,9 @@ class Stack:
         places = self.rows.parts[part].places[self.split_of_run]
         layers = self.layout.split(self.weights)
         size = max(1, self.block // (self.layout.widest * len(self.runs)))
+        chunks = torch.split(places, size, dim=1)
         with torch.no_grad():
-            blocks = [
-                forward(self.layout, layers, self.rows.x[rows])
-                for rows in torch.split(places, size, dim=1)
-            ]
-        return torch.cat(blocks, dim=1)
+            return torch.cat([forward(self.layout, layers, self.rows.x[c]) for c in chunks], dim=1)
 
     def _take_out_ended(self) -> Iterator[tuple[Training, RunResult]]:
         ended = [number for number, run in enumerate(self.runs) if run.ending is not None]
@@ -224,7 +219,6 @@ class Stack:
             predictions=predictions,
             weights=self.layout.name(best),
             seconds=run.seconds,
-            made_by=versions(),
         )
 
     def _score(self, run: Training, weights: Tensor) -> tuple[dict[str, Scores], dict[str, Tensor]]:

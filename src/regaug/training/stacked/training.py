@@ -15,8 +15,7 @@ from regaug.exceptions import ArgumentError, PlaceError
 from regaug.models import MLP
 from regaug.samplers import BatchSampler, KernelPairSampler
 from regaug.training.checkpoint import load_weights
-from regaug.training.results import Ending, Epoch
-from regaug.training.schedule import is_best, why_end
+from regaug.training.results import Ending, Epoch, is_best, why_end
 from regaug.training.settings import Settings
 from regaug.training.stacked.rows import as_rows
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from regaug.cli.tables import open_data
+from regaug.cli.options import open_data
 from regaug.exceptions import ArgumentError, DataNotFoundError, UnknownNameError
 
 

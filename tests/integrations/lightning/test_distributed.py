@@ -14,7 +14,7 @@ from regaug.training.state import read_state
 
 pytest.importorskip("lightning")
 
-SCRIPT = Path(__file__).with_name("lightning_ddp_script.py")
+SCRIPT = Path(__file__).with_name("ddp_script.py")
 TRAINER = ("inputs", "layer")
 
 pytestmark = [
