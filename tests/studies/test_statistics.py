@@ -9,7 +9,8 @@ from scipy import stats
 
 from regaug.exceptions import ArgumentError, UnknownNameError
 from regaug.metrics import METRICS
-from regaug.studies.statistics import analyze, holm
+from regaug.studies.changes import holm
+from regaug.studies.statistics import analyze
 
 NAMES = ("erm", *(f"copy-{i}" for i in range(1, 9)))
 ERRORS = st.floats(1e-3, 1e3)
@@ -86,18 +87,6 @@ def test_independent_draws_have_the_usual_paired_test(metric):
     assert (row.change_low, row.change_high) == pytest.approx((low, high))
 
 
-def test_holm_by_hand():
-    p = {"a": 0.01, "b": 0.04, "c": 0.03, "d": 0.005}
-    # 0.005 * 4, 0.01 * 3, 0.03 * 2, then 0.04 * 1, which may not be below the one before.
-    expected = {"a": 0.03, "b": 0.06, "c": 0.06, "d": 0.02}
-    assert holm(p) == pytest.approx(expected)
-
-
-def test_a_method_that_failed_still_counts_in_the_family():
-    assert holm({"a": 0.02}) == {"a": 0.02}
-    assert holm({"a": 0.02, "b": None}) == {"a": 0.04, "b": None}
-
-
 def test_the_family_is_the_augmentations_alone():
     rng = np.random.default_rng(0)
     names = ("erm", "mixup", "foma", "ridge", "mean")
@@ -111,6 +100,45 @@ def test_the_family_is_the_augmentations_alone():
     assert found.row("ridge").p is not None
     without = analyze({name: errors[name] for name in names[:3]}, test_share=0.25)
     assert without.row("foma").p_holm == found.row("foma").p_holm
+
+
+def test_a_combined_row_is_neither_an_augmentation_nor_a_baseline():
+    rng = np.random.default_rng(0)
+    names = ("erm", "mixup", "foma", "ridge", "nets", "auto")
+    errors = dict(zip(names, rng.uniform(1, 2, size=(6, 6)), strict=True))
+    options = {"baselines": ["ridge"], "test_share": 0.25}
+    found = analyze(errors, combined=["nets", "auto"], **options)
+    without = analyze({name: errors[name] for name in names[:4]}, **options)
+    for name in ("nets", "auto"):
+        row = found.row(name)
+        assert (row.is_combined, row.is_baseline, row.is_net) == (True, False, False)
+        assert (row.p_holm, row.is_significant, row.rank, row.won) == (None, False, None, None)
+        assert row.p is not None
+        assert row.tier is not None
+    assert [row.name for row in found.augmentations] == [r.name for r in without.augmentations]
+    for name in names[:4]:
+        assert_same(found.row(name), without.row(name))
+    assert found.smallest_change == without.smallest_change
+
+
+def test_the_statistics_without_a_split_are_those_of_the_others():
+    rng = np.random.default_rng(1)
+    names = ("erm", "mixup", "ridge", "auto")
+    errors = dict(zip(names, rng.uniform(1, 2, size=(4, 5)), strict=True))
+    options = {"baselines": ["ridge"], "combined": ["auto"], "test_share": 0.3, "level": 0.9}
+    fewer = {name: np.delete(values, 2) for name, values in errors.items()}
+    assert analyze(errors, **options).without_split(2) == analyze(fewer, **options)
+
+
+def test_a_file_of_an_older_version_is_analyzed_anew():
+    options = {"baselines": ["ridge"], "test_share": 0.25}
+    found = analyze({"erm": [1.0, 2.0], "ada": [1.5, None], "ridge": [2.0, 2.0]}, **options)
+    values = json.loads(json.dumps(found.to_dict()))
+    assert type(found).from_dict(values) == found
+    del values["pairs"], values["smallest_change"]
+    for row in values["rows"]:
+        del row["tier"], row["is_combined"]
+    assert type(found).from_dict(values) == found
 
 
 def test_the_reference_is_not_compared_with_itself():
@@ -290,39 +318,30 @@ def test_a_change_names_either_row_first(table):
 # How often it is wrong, and how often it sees what is there
 
 
-def log_normal(rng, tables, splits, noise):
-    """Errors ``(tables, 9, splits)``: the split's difficulty, then the noise, in logarithms."""
-    return np.exp(0.1 * rng.standard_normal((tables, 1, splits)) + 0.02 * noise)
+def analyze_tables(errors, **options):
+    return [analyze(dict(zip(NAMES, table, strict=False)), **options) for table in errors]
 
 
-def overlapping(rng, tables, n, n_test, splits):
-    """Noise ``(tables, 9, splits)``: each method is luckier with some rows than with others.
-
-    The luck of a split is the mean over its test rows, so that two splits have as much of it in
-    common as they have test rows.
-    """
-    order = rng.permuted(np.tile(np.arange(n), (tables, 1, splits, 1)), axis=-1)
-    luck = rng.standard_normal((tables, len(NAMES), 1, n))
-    return np.take_along_axis(luck, order[..., :n_test], axis=-1).sum(axis=-1) / math.sqrt(n_test)
-
-
-def share_with_a_finding(errors, **options):
-    found = [analyze(dict(zip(NAMES, table, strict=True)), **options) for table in errors]
+def share_with_a_finding(found):
     return np.mean([any(row.is_significant for row in each.rows) for each in found])
 
 
-def noise_of(kind, rng, tables=2000):
-    if kind == "independent":
-        return rng.standard_normal((tables, 9, 10)), {"test_share": 0.25, "independent": True}
-    if kind == "heavy tails":
-        return rng.standard_t(3, (tables, 9, 10)), {"test_share": 0.25, "independent": True}
-    if kind == "overlapping":
-        return overlapping(rng, tables, 50, 10, 10), {"test_share": 10 / 40}
-    return overlapping(rng, tables, 60, 12, 5), {"test_share": 12 / 36}
+@pytest.fixture(scope="module")
+def noise_of(luck):
+    def make(name, rng, tables=2000):
+        if name == "independent":
+            return rng.standard_normal((tables, 9, 10)), {"test_share": 0.25, "independent": True}
+        if name == "heavy tails":
+            return rng.standard_t(3, (tables, 9, 10)), {"test_share": 0.25, "independent": True}
+        if name == "overlapping":
+            return luck(rng, (tables, 9, 10)), {"test_share": 10 / 40}
+        return luck(rng, (tables, 9, 5), n=60, n_test=12), {"test_share": 12 / 36}
+
+    return make
 
 
 @pytest.mark.parametrize(
-    "kind",
+    "name",
     [
         "independent",
         "overlapping",
@@ -330,23 +349,45 @@ def noise_of(kind, rng, tables=2000):
         pytest.param("small", marks=pytest.mark.slow),
     ],
 )
-def test_copies_of_one_method_are_rarely_told_apart(kind):
+def test_copies_of_one_method_are_rarely_told_apart(name, noise_of, errors_of):
     rng = np.random.default_rng(6)
-    noise, options = noise_of(kind, rng)
-    share = share_with_a_finding(log_normal(rng, 2000, noise.shape[-1], noise), **options)
-    assert 0.0 < share <= 0.065
+    noise, options = noise_of(name, rng)
+    found = analyze_tables(errors_of(rng, noise), **options)
+    assert 0.0 < share_with_a_finding(found) <= 0.065
+    # Nine equal rows share the first tier: each of them almost always, all of them mostly.
+    tiers = np.array([[each.row(name).tier for name in NAMES] for each in found])
+    assert (tiers == 1).mean() >= 0.97
+    assert (tiers == 1).all(axis=1).mean() >= 0.85
 
 
-def test_without_the_correction_copies_would_be_told_apart_often():
+def test_what_is_combined_does_not_make_findings_more_frequent(noise_of, errors_of):
+    # An average of all rows has less noise than any of them, and is no part of the family.
+    rng = np.random.default_rng(7)
+    noise, options = noise_of("overlapping", rng, tables=200)
+    errors = errors_of(rng, noise)
+    alone = analyze_tables(errors, **options)
+    more = [
+        analyze(
+            {**dict(zip(NAMES, table, strict=True)), "auto": blend}, combined=["auto"], **options
+        )
+        for table, blend in zip(errors, errors.mean(axis=1), strict=True)
+    ]
+    assert share_with_a_finding(more) == share_with_a_finding(alone) <= 0.08
+    for each, other in zip(more, alone, strict=True):
+        assert each.smallest_change == other.smallest_change
+        assert [each.row(name).p_holm for name in NAMES] == [other.row(n).p_holm for n in NAMES]
+
+
+def test_without_the_correction_copies_would_be_told_apart_often(noise_of, errors_of):
     rng = np.random.default_rng(6)
     noise, options = noise_of("overlapping", rng, tables=200)
-    errors = log_normal(rng, 200, 10, noise)
-    assert share_with_a_finding(errors, **options, independent=True) > 0.2
+    found = analyze_tables(errors_of(rng, noise), **options, independent=True)
+    assert share_with_a_finding(found) > 0.2
 
 
-def test_the_corrected_p_value_is_uniform_when_test_rows_alone_are_shared():
-    noise = overlapping(np.random.default_rng(1), 1000, 50, 10, 10)
-    found = [analyze({"erm": a, "foma": b}, test_share=0.25) for a, b, *_ in np.exp(0.02 * noise)]
+def test_the_corrected_p_value_is_uniform_when_test_rows_alone_are_shared(luck):
+    noise = luck(np.random.default_rng(1), (1000, 2, 10))
+    found = [analyze({"erm": a, "foma": b}, test_share=0.25) for a, b in np.exp(0.02 * noise)]
     p = [each.row("foma").p for each in found]
     assert stats.kstest(p, "uniform").pvalue > 1e-3
 
@@ -354,14 +395,14 @@ def test_the_corrected_p_value_is_uniform_when_test_rows_alone_are_shared():
 @pytest.mark.parametrize(
     ("n_methods", "independent", "least"), [(8, True, 0.95), (1, False, 0.85), (8, False, 0.3)]
 )
-def test_an_effect_of_five_per_cent_is_found(n_methods, independent, least):
+def test_an_effect_of_five_per_cent_is_found(errors_of, n_methods, independent, least):
     # Each error has a noise of 2 %. Independent noise is what the correction for common rows does
     # not expect, and what it costs most power with.
     rng = np.random.default_rng(2)
-    errors = log_normal(rng, 300, 10, rng.standard_normal((300, 1 + n_methods, 10)))
+    errors = errors_of(rng, rng.standard_normal((300, 1 + n_methods, 10)))
     errors[:, 1] *= 0.95
     options = {"test_share": 0.25, "independent": independent}
-    found = [analyze(dict(zip(NAMES, table, strict=False)), **options) for table in errors]
+    found = analyze_tables(errors, **options)
     rows = [each.row(NAMES[1]) for each in found]
     assert np.mean([row.is_significant for row in rows]) > least
     assert np.mean([row.change for row in rows]) == pytest.approx(-5.0, abs=0.3)
@@ -378,6 +419,12 @@ def test_an_effect_of_five_per_cent_is_found(n_methods, independent, least):
         ({"erm": []}, {}, "a value for each split"),
         ({"erm": [1.0, -1.0]}, {}, "must not be negative for 'rmse', got -1 of 'erm'"),
         ({"erm": [1.0]}, {"baselines": ["erm"]}, "`reference` must not be one of `baselines`"),
+        ({"erm": [1.0]}, {"combined": ["erm"]}, "`reference` must not be one of `combined`"),
+        (
+            {"erm": [1.0], "auto": [1.0]},
+            {"baselines": ["auto"], "combined": ["auto"]},
+            "`combined` must not name a baseline, got auto in both",
+        ),
         ({"erm": [1.0]}, {"test_share": -0.1}, "`test_share` must be at least 0"),
         ({"erm": [1.0]}, {"level": 1.0}, "`level` must be in"),
     ],
@@ -392,6 +439,7 @@ def test_wrong_arguments_are_named(errors, options, message):
     [
         ({"foma": [1.0]}, {}, "Unknown row 'erm'"),
         ({"erm": [1.0], "ridge": [1.0]}, {"baselines": ["rigde"]}, "Did you mean 'ridge'"),
+        ({"erm": [1.0], "nets": [1.0]}, {"combined": ["net"]}, "Did you mean 'nets'"),
         ({"erm": [1.0]}, {"metric": "rmsd"}, "Unknown metric 'rmsd'. Did you mean 'rmse'"),
     ],
 )

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from regaug.metrics import METRICS
+from regaug.studies.changes import Change
 from regaug.studies.leaderboard import BASELINE_NAMES
-from regaug.studies.statistics import Change, Comparison, Row
+from regaug.studies.statistics import Comparison, Row
 
 # With fewer splits than this a difference must be large to be seen among several methods.
 FEW_SPLITS = 5
