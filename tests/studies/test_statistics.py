@@ -357,7 +357,7 @@ def test_copies_of_one_method_are_rarely_told_apart(name, noise_of, errors_of):
     # Nine equal rows share the first tier: each of them almost always, all of them mostly.
     tiers = np.array([[each.row(name).tier for name in NAMES] for each in found])
     assert (tiers == 1).mean() >= 0.97
-    assert (tiers == 1).all(axis=1).mean() >= 0.85
+    assert (tiers == 1).all(axis=1).mean() >= 0.8
 
 
 def test_what_is_combined_does_not_make_findings_more_frequent(noise_of, errors_of):

@@ -24,8 +24,9 @@ def smallest_change(
     of freedom and noncentrality d / (s sqrt(1 / J + n_test / n_train)), when the correlation of the
     splits is the one that the correction assumes. So no normal approximation is needed. The
     statistic must pass the quantile at (1 - level) / (2 n_methods): what Holm's method asks of the
-    first of ``n_methods`` p-values. The spread s is the median of the rows' own, which one wild row
-    does not decide.
+    first of ``n_methods`` p-values. The variance s^2 is the median of the rows' own, which one wild
+    row does not decide, over the median of its distribution, so that it is not too small with few
+    splits.
 
     Args:
         rows: Values of the augmentations, NaN for what failed.
@@ -38,14 +39,16 @@ def smallest_change(
         one, in points for R2 and Pearson's R. None with fewer than three splits, without a row that
         worked, and where the values do not vary.
     """
-    from scipy.special import nctdtrinc, stdtrit
+    from scipy.special import chdtri, nctdtrinc, stdtrit
 
     found = (test.differences(values, reference) for values in rows)
     known = [differences for differences in found if differences is not None]
     freedom = len(reference) - 1
     if not known or freedom + 1 < FEWEST_SPLITS:
         return None
-    spread = median(float(np.std(own, ddof=1)) for own in known)
+    usual = median(float(np.var(own, ddof=1)) for own in known)
+    # Of chi-squared, whose mean is the degrees of freedom, the median is lower: by 30 % with two.
+    spread = math.sqrt(usual * freedom / float(chdtri(freedom, 0.5)))
     if spread < ROUNDING:
         return None
     least = float(stdtrit(freedom, 1.0 - (1.0 - test.level) / (2.0 * n_methods)))

@@ -11,7 +11,7 @@ cannot be told from its head:
 
 This is a multiple comparison with the best (Hsu, 1981): a row that is truly as good as any other is
 left out of the first tier in about 2 % of studies. The head is the luckiest row as well, so of nine
-equal ones at least one is left out in about 13 % of studies. (Holm's correction over all pairs, as
+equal ones at least one is left out in about 15 % of studies. (Holm's correction over all pairs, as
 in the table of pairs, would make that 3 %, but a difference would have to be a quarter larger to be
 seen.) A tier may have gaps in the order of the means: a row whose errors vary much may share the
 tier of the best when a steadier one with a better mean does not.
