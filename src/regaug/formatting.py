@@ -87,6 +87,17 @@ def seconds(value: float) -> str:
     return "< 0.01 s" if value < 0.01 else f"{number(value, 2)} s"
 
 
+def short_time(value: float) -> str:
+    """Return a time of any size in the unit that suits it, to two digits.
+
+    Example:
+        >>> short_time(2.3e-7), short_time(0.0456), short_time(83.2)
+        ('0.23 µs', '46 ms', '83 s')
+    """
+    unit, size = next((u, s) for u, s in (("s", 1.0), ("ms", 1e-3), ("µs", 0.0)) if value >= s)
+    return f"{number(value / (size or 1e-6), 2)} {unit}"
+
+
 def duration(value: float) -> str:
     """Return how long something takes, in seconds, minutes and hours.
 

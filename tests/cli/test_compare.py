@@ -1,6 +1,7 @@
 """``regaug compare`` and what it leaves on the disk."""
 
 import json
+import re
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -77,7 +78,10 @@ def test_it_prints_a_leaderboard_and_a_verdict(first):
     assert first.exit_code == 0, first.output
     for name in ("erm", "mixup", "ridge", "boosting", "mean"):
         assert f"\n {name}" in first.stdout
-    assert "recommended" in first.stdout or "keep it plain" in first.stdout
+    assert "tier" in first.stdout
+    assert re.search(r"Use |Keep it plain|Look for inputs", first.stdout)
+    assert "R5: The study has 2 splits" in first.stdout
+    assert "docs/checks.md#r4-few-validation-rows" in first.stdout
     assert "14 runs; this takes about" in first.stderr
     assert "90 rows" in first.stderr
 
@@ -111,6 +115,11 @@ def test_json_says_the_same(folder, out, houses):
     assert found["verdict"] == study.verdict.text
     assert [row["name"] for row in found["rows"]] == [row.name for row in study.comparison.rows]
     assert found["model"] == str(folder / "model")
+    assert len(found["pairs"]) == 10
+    assert [check["code"] for check in found["checks"]] == [own.code for own in study.checks]
+    assert found["use"] == study.verdict.use
+    assert {"mae", "r2"} <= set(found["details"]["ridge"]["scores"])
+    assert found["details"]["ridge"]["fit_seconds"] > 0
     assert found["configuration"] == json.loads(json.dumps(study.config.to_dict()))
     assert {name: Run.from_dict(run) for name, run in found["best"].items()} == study.best
 

@@ -2,8 +2,10 @@
 
 import pytest
 
-from regaug.cli.options import open_data
+from regaug.cli.options import open_data, print_checks, print_table
 from regaug.exceptions import ArgumentError, DataNotFoundError, UnknownNameError
+from regaug.formatting import TextTable
+from regaug.studies.checks import Check
 
 
 def test_a_file_is_read_with_its_columns(files):
@@ -53,3 +55,21 @@ def test_help_has_an_example(run, command):
     assert result.exit_code == 0
     assert f"Example: regaug {command} " in result.stdout
     assert "--json" in result.stdout
+
+
+@pytest.mark.parametrize(("columns", "is_wide"), [(80, False), (200, True)])
+def test_more_columns_are_printed_where_there_is_room(capsys, monkeypatch, columns, is_wide):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    narrow = TextTable("", ["method"], [["erm"]], ["a note"])
+    wide = TextTable("", ["method", "fit" * 40], [["erm", "1 s"]], ["a note"])
+    print_table(narrow, wide=wide)
+    shown = capsys.readouterr().out
+    assert ("fit" in shown) == is_wide
+    assert "a note" in shown
+
+
+def test_checks_are_printed_after_an_empty_line_and_none_prints_nothing(capsys):
+    print_checks([])
+    assert capsys.readouterr().out == ""
+    print_checks([Check("R5", "Few.", "docs/checks.md#r5-few-splits")])
+    assert capsys.readouterr().out == "\nR5: Few. (docs/checks.md#r5-few-splits)\n"

@@ -66,6 +66,7 @@ def test_a_report_is_made_from_the_folder_alone(run, tmp_path):
     result = run(tmp_path / "runs", "-o", out, "--svg", svg)
     assert result.exit_code == 0, result.output
     assert "c-mixup lowers RMSE" in result.output
+    assert "R4: Only 20 validation rows" in result.output
     assert "one column" in out.read_text(encoding="utf-8")
     assert "singular-values.svg" in {file.name for file in svg.iterdir()}
 
@@ -76,7 +77,8 @@ def test_json_names_the_files(run, tmp_path):
     result = run(tmp_path / "runs", "-o", out, "--json", "--svg", tmp_path / "svg")
     found = json.loads(result.output)
     assert found["report"] == str(out)
-    assert found["recommended"] == "c-mixup"
+    assert found["recommended"] == found["use"] == "c-mixup"
+    assert [check["code"] for check in found["checks"]] == ["R4"]
     assert len(found["svg"]) == 6
     assert "about.json" in out.read_text(encoding="utf-8")
 

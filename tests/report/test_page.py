@@ -61,7 +61,7 @@ def test_the_page_is_balanced_and_its_references_exist(make_study, facts):
     assert len(page.ids) == len(set(page.ids))
     assert set(page.references) <= set(page.ids)
     local = [address[1:] for address in page.addresses if address.startswith("#")]
-    assert len(local) == 10  # nine sections and the way past the contents
+    assert len(local) == 11  # ten sections and the way past the contents
     assert set(local) <= set(page.ids)
     assert page.levels[0] == 1
     assert page.levels.count(1) == 1
@@ -93,7 +93,58 @@ def test_the_table_has_a_row_for_every_method(make_study):
     names = re.findall(r'<th scope="row">([\w-]+)', table)
     assert names == [row.name for row in study.comparison.rows]
     assert table.count('class="baseline"') == 3
+    assert table.count("<small>baseline: ") == 3
     assert table.count('class="best"') == 1
+    tiers = re.findall(r"</th>\s*<td>(\d*)</td>", table)
+    assert tiers == [str(row.tier) for row in study.comparison.rows]
+
+
+def test_what_is_combined_is_marked_and_so_is_what_to_use(make_study):
+    study = make_study(combined=True)
+    page = render(study)
+    table = re.search(r'<table id="table-leaderboard">.*?</table>', page, re.DOTALL)[0]
+    assert table.count('class="combined"') == 2
+    assert "combined: the blend of nets and baselines" in table
+    assert (table.count("use this"), table.count("recommended net")) == (1, 1)
+    assert study.verdict.use == "auto"
+    assert re.search(r"<dt>Use</dt><dd>auto</dd>", page)
+
+
+def test_other_metrics_and_times_have_a_table_of_their_own(make_study):
+    page = render(make_study(combined=True))
+    table = re.search(r'<table id="table-details">.*?</table>', page, re.DOTALL)[0]
+    header = re.findall(r'<th scope="col">([^<]+)', table)
+    assert header == ["Method", "MAE", "R2", "Pearson&#39;s R", "Fit", "Predict a row"]
+    assert "12 s" in table
+    assert "4.0 µs" in table
+    assert "Predict a row" not in render(make_study())
+    without = render(replace(make_study(), details={}))
+    assert "table-details" not in without
+
+
+def test_the_table_of_pairs_has_a_cell_for_any_two_rows(make_study):
+    study = make_study(combined=True)
+    table = re.search(r'<table id="table-pairs".*?</table>', render(study), re.DOTALL)[0]
+    rows = len(study.comparison.rows)
+    assert table.count("<td") == rows**2
+    assert table.count("<small>won ") == rows * (rows - 1)
+    sure = sum(pair.is_significant for pair in study.comparison.pairs)
+    assert table.count(" sure") == 2 * sure > 0
+
+
+def test_the_checks_are_told_with_their_place_in_the_docs(make_study):
+    study = make_study(splits=3)
+    assert [check.code for check in study.checks] == ["R5"]
+    text = " ".join(Reader(render(study)).text.split())
+    assert "R5: few splits. The study has 3 splits" in text
+    assert "docs/checks.md#r5-few-splits" in text
+    assert text.index("R5") < text.index("All rows, the best mean first")
+    assert 'id="checks"' not in render(make_study())
+
+
+def test_the_steps_are_on_the_page_where_they_are_known(make_study):
+    assert 'id="plot-steps"' in render(make_study(combined=True))
+    assert 'href="#steps"' not in render(make_study())
 
 
 def test_every_plot_has_a_figure_with_a_caption(make_study, facts):

@@ -11,8 +11,10 @@ from regaug.exceptions import RegaugError
 from regaug.report.plots import draw_plots, save_plots
 from regaug.report.plots_methods import worst_groups
 from regaug.report.plots_runs import best_augmentation
+from regaug.report.plots_steps import draw_steps
 from regaug.runs.record import Sample
 from regaug.studies.facts import describe
+from regaug.studies.steps import Steps
 
 ALWAYS = ["leaderboard", "splits"]
 RUNS = ["learning-plain", "learning-augmented", "predicted-plain", "predicted-augmented"]
@@ -33,10 +35,12 @@ def test_all_plots_are_drawn_in_the_order_of_the_page(make_study, facts):
     plots = draw_plots(make_study(groups=["a", "b"], facts=facts))
     assert list(plots) == [*ALWAYS, *RUNS, *DATA, "groups"]
     assert list(draw_plots(make_study())) == [*ALWAYS, *RUNS]
+    assert list(draw_plots(make_study(combined=True))) == [*ALWAYS, "steps", *RUNS]
 
 
 def test_every_plot_is_xml_and_says_in_words_what_it_shows(make_study, facts):
-    for plot in draw_plots(make_study(groups=["a", "<b>"], facts=facts)).values():
+    study = make_study(groups=["a", "<b>"], facts=facts, combined=True)
+    for plot in draw_plots(study).values():
         root = ElementTree.fromstring(plot.svg)
         assert root.get("role") == "img"
         assert len(root.get("aria-label")) > 20
@@ -136,6 +140,61 @@ def test_equal_errors_are_drawn(make_study):
         return replace(record, scores=scores, sample=Sample(points, points))
 
     assert list(draw_plots(make_study(change=equal))) == [*ALWAYS, *RUNS]
+
+
+def test_what_is_combined_is_a_diamond(make_study):
+    def paths(study):
+        return [m for m in marks(draw_plots(study)["leaderboard"], "hollow") if m.get("d")]
+
+    assert len(paths(make_study(combined=True))) == len(paths(make_study())) + 2
+
+
+# The waterfall
+
+STEPS = Steps("rmse", ("single net", "ensemble", "augmentation", "blend"), (-0.1, 0.02, -0.05))
+
+
+def bars(plot):
+    """The left and right ends of all bars, from above."""
+    found = [e for e in ElementTree.fromstring(plot.svg).iter() if e.tag.endswith("rect")]
+    found.sort(key=lambda bar: float(bar.get("y")))
+    starts = [float(bar.get("x")) for bar in found]
+    widths = [float(bar.get("width")) for bar in found]
+    return [(x, x + width) for x, width in zip(starts, widths, strict=True)]
+
+
+def test_a_step_begins_where_the_one_before_it_has_ended():
+    ensemble, augmentation, blend, total = bars(draw_steps(STEPS))
+    assert augmentation[0] == pytest.approx(ensemble[0], abs=0.2)
+    assert blend[1] == pytest.approx(augmentation[1], abs=0.2)
+    assert total == (pytest.approx(blend[0], abs=0.2), pytest.approx(ensemble[1], abs=0.2))
+
+
+def test_a_step_is_told_in_per_cent_of_the_one_before_it():
+    plot = draw_steps(STEPS)
+    alternative = ElementTree.fromstring(plot.svg).get("aria-label")
+    assert alternative == (
+        "Change of RMSE by step: ensemble \N{MINUS SIGN}9.5 %; augmentation +2.0 %; blend "
+        "\N{MINUS SIGN}4.9 %; all together \N{MINUS SIGN}12.2 %."
+    )
+    assert (len(marks(plot, "good-dot")), len(marks(plot, "bad-dot"))) == (2, 1)
+    assert "left is better" in plot.svg
+
+
+def test_points_are_better_to_the_right():
+    plot = draw_steps(Steps("r2", ("a", "<b>"), (0.05,)))
+    assert "right is better" in plot.svg
+    assert "%" not in plot.svg
+    assert "+0.050" in plot.svg
+    assert len(marks(plot, "good-dot")) == 1
+
+
+def test_steps_without_any_change_are_drawn_and_a_start_alone_is_not():
+    still = draw_steps(Steps("rmse", ("a", "b"), (0.0,)))
+    assert len(bars(still)) == 2
+    assert "nan" not in still.svg
+    assert draw_steps(Steps("rmse", ("a",), ())) is None
+    assert draw_steps(None) is None
 
 
 def test_the_same_numbers_give_the_same_files(make_study, facts, tmp_path):

@@ -1,5 +1,6 @@
 """What a study has found: its table, its verdict, its runs, and what it can still do."""
 
+import json
 import math
 from dataclasses import replace
 
@@ -13,6 +14,7 @@ from regaug.runs.record import RunRecord
 from regaug.runs.run import Run
 from regaug.runs.store import Store
 from regaug.studies.config import StudyConfig
+from regaug.studies.steps import Steps
 from regaug.studies.study import Study
 from regaug.training.settings import Settings
 
@@ -113,9 +115,11 @@ def test_a_folder_with_runs_of_something_else_is_refused(tmp_path):
 
 def test_print_shows_the_table_and_the_verdict(study):
     lines = str(study).splitlines()
-    assert lines[0].split()[:2] == ["method", "RMSE"]
+    assert lines[0].split()[:3] == ["method", "tier", "RMSE"]
     assert {line.split()[0] for line in lines[1:4]} == {"erm", "mixup", "mean"}
-    assert str(study).endswith(study.verdict.text)
+    assert study.verdict.text in lines
+    assert str(study).endswith(str(study.checks[-1]))
+    assert {check.code for check in study.checks} == {"R4", "R5", "R7"}
 
 
 def test_the_frame_has_a_line_for_every_row_of_the_table(study):
@@ -124,6 +128,21 @@ def test_the_frame_has_a_line_for_every_row_of_the_table(study):
     assert frame["mean"].tolist() == [row.mean for row in study.comparison.rows]
     assert {"change", "p_holm", "is_significant", "is_baseline"} <= set(frame)
     assert "errors" not in frame
+    assert frame["mae"].tolist() == [1.0, 1.0, 1.0]
+    assert frame["fit_seconds"].tolist() == [0.5, 0.5, 0.5]
+    assert frame["predict_seconds"].isna().all()
+
+
+def test_what_was_found_is_plain_values_in_a_file(study):
+    steps = Steps("rmse", ("single net", "ensemble"), (-0.1,))
+    values = json.loads(json.dumps(replace(study, steps=steps).to_dict(), allow_nan=False))
+    assert (values["verdict"], values["use"]) == (study.verdict.text, study.verdict.use)
+    assert [row["name"] for row in values["rows"]] == [row.name for row in study.comparison.rows]
+    assert len(values["pairs"]) == 3
+    assert values["checks"] == [check.to_dict() for check in study.checks]
+    assert values["details"]["mixup"]["scores"]["mae"] == 1.0
+    assert values["steps"]["changes"] == [-0.1]
+    assert values["smallest_change"] == study.comparison.smallest_change
 
 
 def test_the_frame_of_runs_has_a_line_for_every_run_and_marks_the_chosen_ones(study):

@@ -89,8 +89,12 @@ def compare(
             typer.echo(note, err=True)
         found.append(_as_dict(study))
         if not as_json:
-            options.print_table(leaderboard(study.comparison))
+            options.print_table(
+                leaderboard(study.comparison),
+                wide=leaderboard(study.comparison, details=study.details),
+            )
             typer.echo(f"\n{study.verdict.text}")
+            options.print_checks(study.checks)
             _show_files(study)
     if as_json:
         options.print_json(found)
@@ -115,10 +119,5 @@ def _as_dict(study: Study) -> dict[str, JSON]:
         "folder": str(folder),
         "report": str(folder / REPORT),
         "model": str(model) if model.is_dir() else None,
-        "configuration": study.config.to_dict(),
-        "trials": study.trials,
-        "verdict": study.verdict.text,
-        "recommended": study.verdict.recommended,
-        "rows": study.comparison.to_dict()["rows"],
-        "best": {name: run.to_dict() for name, run in study.best.items()},
+        **study.to_dict(),
     }

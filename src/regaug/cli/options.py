@@ -1,6 +1,7 @@
 """What commands share: options, how a user names the data, how results are shown and written."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,6 +16,8 @@ from regaug.formatting import TextTable
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from regaug.studies.checks import Check
 
 TableName = Annotated[
     str, typer.Argument(metavar="DATA", help="A CSV or Parquet file, or the name of a data set.")
@@ -75,17 +78,30 @@ def is_name(source: str) -> bool:
     return source in NAMES and not Path(source).exists()
 
 
-def print_table(text: TextTable) -> None:
-    """Print a table of text as wide as the terminal is, and what stands below it."""
+def print_table(text: TextTable, *, wide: TextTable | None = None) -> None:
+    """Print a table of text as wide as the terminal is, and what stands below it.
+
+    ``wide`` has more columns and is printed instead where the terminal has room for them.
+    """
     from rich.console import Console
     from rich.table import Table
 
+    if wide is not None and Console().width > max(map(len, str(wide).splitlines())):
+        text = wide
     table = Table(*text.header, title=text.title or None, title_justify="left", box=None)
     for row in text.rows:
         table.add_row(*row)
     Console().print(table)
     for note in text.notes:
         typer.echo(note)
+
+
+def print_checks(checks: "Sequence[Check]") -> None:
+    """Print what should make a reader careful, and where it is explained."""
+    if checks:
+        typer.echo()
+    for check in checks:
+        typer.echo(str(check))
 
 
 def write_table(frame: "pd.DataFrame", path: Path) -> None:

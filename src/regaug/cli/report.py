@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from regaug.cli.options import AsJSON, print_json
+from regaug.cli.options import AsJSON, print_checks, print_json
 from regaug.exceptions import StoreError
 from regaug.report.plots import draw_plots, save_plots
 from regaug.runs.store import STUDY
@@ -39,10 +39,13 @@ def report(
             "svg": [str(file) for file in saved],
             "verdict": study.verdict.text,
             "recommended": study.verdict.recommended,
+            "use": study.verdict.use,
+            "checks": [check.to_dict() for check in study.checks],
         }
         print_json(found)
         return
     typer.echo(study.verdict.text)
+    print_checks(study.checks)
     typer.echo(f"\nThe report is in {path}.")
     if saved:
         typer.echo(f"{len(saved)} plots are in {svg}.")

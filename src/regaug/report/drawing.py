@@ -148,11 +148,15 @@ def rectangle(x: float, y: float, width: float, height: float, style: str) -> st
 
 
 def mark(x: float, y: float, style: str, *, shape: str = "circle", size: float = 5.0) -> str:
-    """Draw a mark: a circle, a square, or an arrow to the left or to the right."""
+    """Draw a mark: a circle, a square, a diamond, or an arrow to the left or to the right."""
     if shape == "circle":
         return f'<circle class="{style}" cx="{x:.1f}" cy="{y:.1f}" r="{size:g}"/>'
     if shape == "square":
         return rectangle(x - size * 0.85, y - size * 0.85, size * 1.7, size * 1.7, style)
+    if shape == "diamond":
+        far = size * 1.25
+        corners = f"M{x - far:.1f} {y:.1f}L{x:.1f} {y - far:.1f}L{x + far:.1f} {y:.1f}"
+        return f'<path class="{style}" d="{corners}L{x:.1f} {y + far:.1f}Z"/>'
     tip = size if shape == "right" else -size
     corners = f"M{x + tip:.1f} {y:.1f}L{x - tip:.1f} {y - size:.1f}V{y + size:.1f}Z"
     return f'<path class="{style}" d="{corners}"/>'

@@ -13,7 +13,13 @@ from regaug.report import drawing
 from regaug.report.plots import draw_plots
 from regaug.report.plots_methods import worst_groups
 from regaug.report.recipe import command_recipe, python_recipe
-from regaug.studies.leaderboard import full_name, show_cells
+from regaug.report.tables import detail_table, pair_table
+from regaug.studies.amounts import amount
+from regaug.studies.changes import Change
+from regaug.studies.checks import TITLES
+from regaug.studies.leaderboard import show_cells
+from regaug.studies.names import full_name, reference_name
+from regaug.studies.power import POWER
 from regaug.studies.study import Study
 
 TEMPLATE = "page.html.j2"
@@ -47,10 +53,6 @@ def render(study: Study) -> str:
         lstrip_blocks=True,
     )
     comparison, recommended = study.comparison, study.verdict.recommended
-    seconds = {
-        name: formatting.seconds(median(own.seconds for own in chosen))
-        for name, chosen in study.chosen.items()
-    }
     page = environment.get_template(TEMPLATE).render(
         name=study.config.problem,
         metric=METRICS[comparison.metric].title,
@@ -61,7 +63,9 @@ def render(study: Study) -> str:
             (row, full_name(row, comparison.reference), show_cells(comparison, row))
             for row in comparison.rows
         ],
-        seconds=seconds,
+        details=detail_table(study),
+        pairs=pair_table(comparison),
+        checks=[(check, TITLES[check.code]) for check in study.checks],
         level=percent(comparison.level),
         splits=[(row.name, [*map(number, row.errors)]) for row in comparison.rows],
         groups=[
@@ -73,6 +77,8 @@ def render(study: Study) -> str:
         facts=study.facts,
         done=_how(study),
         recommended=recommended,
+        use=study.verdict.use,
+        alpha=f"{1.0 - comparison.level:.2g}",
         python=python_recipe(study, recommended),
         command=command_recipe(study, recommended),
         colors={"light": drawing.LIGHT, "dark": drawing.DARK},
@@ -99,11 +105,15 @@ def _tiles(study: Study) -> list[tuple[str, str, str]]:
     """Return the few numbers to see first: what, how much, and a remark."""
     comparison, recommended = study.comparison, study.verdict.recommended
     metric = METRICS[comparison.metric].title
-    remark = "plain training" if recommended == comparison.reference else ""
-    tiles = [("Recommended net", recommended, remark)]
-    shown = [row for row in comparison.rows if row.name in (comparison.reference, recommended)]
+    use, names = comparison.row(study.verdict.use), (comparison.reference, recommended)
+    plain = {comparison.reference: reference_name(comparison.reference)}
+    tiles = [("Use", use.name, plain.get(use.name, ""))]
+    if use.name != recommended:
+        tiles.append(("Recommended net", recommended, plain.get(recommended, "")))
     best = (row for row in comparison.rows if row.is_baseline and row.mean is not None)
-    for row in (*shown, *islice(best, 1)):
+    shown = [row for row in comparison.rows if row.name in names or row is use]
+    shown += [row for row in islice(best, 1) if row not in shown]
+    for row in shown:
         title = f"{metric} of {full_name(row, comparison.reference)}"
         remark = "" if row.change is None else formatting.change(row.change, comparison.unit)
         tiles.append((title, number(row.mean), remark))
@@ -127,7 +137,7 @@ def _how(study: Study) -> list[tuple[str, str]]:
         parts = study.facts.rows
         rows += f"; {parts['train']:,} to train, {parts['validation']:,} to choose, "
         rows += f"{parts['test']:,} to test"
-    nets = [row for row in comparison.rows if not row.is_baseline]
+    nets = [row for row in comparison.rows if row.is_net]
     runs = len(nets) * study.trials * comparison.n_splits
     chosen = [own for row in nets for own in study.chosen[row.name]]
     what = "independent draws" if comparison.independent else "repeated splits of the same rows"
@@ -152,11 +162,20 @@ def _how(study: Study) -> list[tuple[str, str]]:
         (
             "Statistics",
             f"Student's t over the splits{correction}; p-values corrected by Holm's method for the "
-            f"{count(len(nets) - 1, 'augmentation')}",
+            f"{count(len(nets) - 1, 'augmentation')}" + _smallest(study),
         ),
         ("Seed", f"{config.seed}: the same seed gives the same table"),
         ("Versions", _versions(study)),
     ]
+
+
+def _smallest(study: Study) -> str:
+    """Say what the study could have seen."""
+    smallest, unit = study.comparison.smallest_change, study.comparison.unit
+    if smallest is None:
+        return ""
+    size = amount(Change(smallest), unit)
+    return f"; a change of {size} would have been found in {percent(POWER)} of such studies"
 
 
 def _versions(study: Study) -> str:

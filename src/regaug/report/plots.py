@@ -9,12 +9,13 @@ from regaug.report.drawing import Plot
 from regaug.report.plots_data import draw_singular_values, draw_two_nn
 from regaug.report.plots_methods import draw_groups, draw_leaderboard, draw_splits
 from regaug.report.plots_runs import draw_learning, draw_predicted
+from regaug.report.plots_steps import draw_steps
 from regaug.studies.study import Study
 
 
 def draw_plots(study: Study) -> dict[str, Plot]:
     """Draw all plots that a study has the numbers for, in the order of the page."""
-    plots = [draw_leaderboard(study), draw_splits(study)]
+    plots = [draw_leaderboard(study), draw_splits(study), draw_steps(study.steps)]
     plots += [*draw_learning(study), *draw_predicted(study)]
     if study.facts is not None:
         plots += [draw_singular_values(study.facts), draw_two_nn(study.facts)]

@@ -44,15 +44,15 @@ def draw_leaderboard(study: Study) -> Plot | None:
         "leaderboard",
         f"Change of {name} against plain training",
         f"Lines are {level} intervals. A filled dot differs from plain training, all comparisons "
-        "taken together; a hollow one may be chance. Squares are no nets, and stand beside for "
-        "comparison. An arrow points to what lies outside of the drawing.",
+        "taken together; a hollow one may be chance. Squares are baselines, which are no nets, "
+        "diamonds are made of several rows. An arrow points to what lies outside of the drawing.",
         drawing.drawing(bottom + 46, "".join(body), f"Change of {name} by method: {said}."),
     )
 
 
 def _forest_row(study: Study, row: Row, axis: Axis, y: float) -> str:
     is_recommended = row.name == study.verdict.recommended
-    style = "strong" if is_recommended else "muted" if row.is_baseline else ""
+    style = "strong" if is_recommended else "" if row.is_net else "muted"
     body = drawing.text(NAMES, y + 4, row.name, style=style, anchor="end")
     if row.change is None:
         words = drawing.text(WIDTH, y + 4, "plain", style="muted small", anchor="end")
@@ -63,7 +63,7 @@ def _forest_row(study: Study, row: Row, axis: Axis, y: float) -> str:
     if low is not None and high is not None and high >= axis.low and low <= axis.high:
         kind = "line" if tone == "muted" else f"{tone}-line"
         body += drawing.line(axis(low), y, axis(high), y, kind)
-    shape = "square" if row.is_baseline else "circle"
+    shape = "square" if row.is_baseline else "diamond" if row.is_combined else "circle"
     kind = "hollow" if tone == "muted" else f"{tone}-dot"
     if not axis.holds(row.change):
         shape = "right" if row.change > 0 else "left"
@@ -84,10 +84,10 @@ def _change_axis(rows: Sequence[Row]) -> Axis:
         for row in rows
     }
     far = {name: max(map(abs, own), default=0.0) for name, own in ends.items()}
-    nets = sorted(far[row.name] for row in rows if not row.is_baseline and row.change is not None)
-    usual = nets[len(nets) // 2] if nets else min(far[row.name] for row in rows if row.is_baseline)
-    # Of the baselines only those widen it that are near enough to be of interest.
-    shown = [row.name for row in rows if far[row.name] <= (2.0 if row.is_baseline else 6.0) * usual]
+    nets = sorted(far[row.name] for row in rows if row.is_net and row.change is not None)
+    usual = nets[len(nets) // 2] if nets else min(far[row.name] for row in rows if not row.is_net)
+    # Of the other rows only those widen it that are near enough to be of interest.
+    shown = [row.name for row in rows if far[row.name] <= (6.0 if row.is_net else 2.0) * usual]
     values = [0.0, *(value for name in shown for value in ends[name])]
     return Axis.around(values, NAMES + 8, WIDTH - 64, pad=0.08)
 
@@ -96,8 +96,8 @@ def draw_splits(study: Study) -> Plot | None:
     """Draw the test error of every row on every split."""
     comparison = study.comparison
     base = comparison.row(comparison.reference)
-    errors = [(row.is_baseline, e) for row in comparison.rows for e in row.errors if e is not None]
-    if all(is_baseline for is_baseline, _ in errors):
+    errors = [(row.is_net, e) for row in comparison.rows for e in row.errors if e is not None]
+    if not any(is_net for is_net, _ in errors):
         return None
     axis = _error_axis(errors)
     bottom = TOP + ROW * len(comparison.rows)
@@ -107,7 +107,7 @@ def draw_splits(study: Study) -> Plot | None:
         body.append(drawing.line(axis(base.mean), TOP, axis(base.mean), bottom, "dash"))
     for place, row in enumerate(comparison.rows):
         y = TOP + ROW * (place + 0.5)
-        style = "muted" if row.is_baseline else ""
+        style = "" if row.is_net else "muted"
         body.append(drawing.text(NAMES, y + 4, row.name, style=style, anchor="end"))
         body += [
             _split_mark(split, error, other, axis, y, study)
@@ -132,8 +132,8 @@ def draw_splits(study: Study) -> Plot | None:
 
 
 def _error_axis(errors: Sequence[tuple[bool, float]]) -> Axis:
-    """Return the axis of errors, each with whether it is of a baseline: that of most nets."""
-    nets = [error for is_baseline, error in errors if not is_baseline]
+    """Return the axis of errors, each with whether it is of a net: that of most nets."""
+    nets = [error for is_net, error in errors if is_net]
     low, high = np.quantile(nets, [0.1, 0.9])
     room = 2.0 * (high - low)
     shown = [error for error in nets if low - room <= error <= high + room]
@@ -165,7 +165,7 @@ def draw_groups(study: Study) -> Plot | None:
     body = [drawing.below(axis, TOP, bottom, f"test {name}")]
     for place, (method, (mean, worst, _)) in enumerate(found.items()):
         y = TOP + ROW * (place + 0.5)
-        style = "muted" if study.comparison.row(method).is_baseline else ""
+        style = "" if study.comparison.row(method).is_net else "muted"
         body += [
             drawing.text(NAMES, y + 4, method, style=style, anchor="end"),
             drawing.line(axis(mean), y, axis(worst), y, "line"),

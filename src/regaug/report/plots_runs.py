@@ -21,7 +21,7 @@ def best_augmentation(study: Study) -> str | None:
     """Return the augmentation that is recommended, or the one with the best mean if none is."""
     if study.verdict.recommended != study.comparison.reference:
         return study.verdict.recommended
-    nets = (row for row in study.comparison.rows if not row.is_baseline and row.mean is not None)
+    nets = (row for row in study.comparison.rows if row.is_net and row.mean is not None)
     return next((row.name for row in nets if row.name != study.comparison.reference), None)
 
 

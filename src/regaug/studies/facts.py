@@ -1,7 +1,7 @@
 """What is known of a study's data: kept beside its runs, so that a report needs nothing else."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -13,7 +13,7 @@ from torch import Tensor
 
 from regaug._checks import check_range
 from regaug._files import check_format, read_json, write_json
-from regaug.data.base import Split
+from regaug.data.base import Part, Split
 from regaug.data.scaling import Scaler
 from regaug.dimension import two_nn
 from regaug.exceptions import ArgumentError, FileError, StoreError, TooFewPointsError
@@ -63,6 +63,8 @@ class Facts:
         k: How many of them make up at most that share.
         share: The share that these make up.
         two_nn: The TwoNN fit; None if there are too few different rows.
+        shared_rows: Test rows that stand among the training or validation rows as well, inputs and
+            targets alike.
         given: How the user named the data, for commands to copy: ``source``, and for a file
             ``target``, ``group``, ``time``, ``drop``; empty if that is not known.
     """
@@ -78,6 +80,7 @@ class Facts:
     k: int
     share: float
     two_nn: TwoNNFit | None
+    shared_rows: int = 0
     given: Mapping[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -96,6 +99,7 @@ class Facts:
                 rho=check_range("rho", values["rho"], 0.0, 1.0),
                 share=check_range("share", values["share"], 0.0, 1.0),
                 two_nn=None if fit is None else _read_fit(**fit),
+                shared_rows=int(values.get("shared_rows", 0)),  # earlier files do not say it
                 given=_read_given(values["given"]),
                 **{name: int(values[name]) for name in _WHOLE},
             )
@@ -109,8 +113,9 @@ class Facts:
 def describe(
     split: Split, summary: str, *, given: Mapping[str, Any] | None = None, rho: float = 0.9
 ) -> Facts:
-    """Find out what a report says of the data; only training rows are looked at.
+    """Find out what a report says of the data.
 
+    Only training rows are looked at, but for counting the test rows that are among the others.
     ``rho`` is the share of the sum of singular values that is marked, in [0, 1].
 
     Example:
@@ -135,6 +140,7 @@ def describe(
         k=k,
         share=min(1.0, float(values[:k].sum()) / total) if total > 0 else 0.0,
         two_nn=_fit_two_nn(points),
+        shared_rows=_count_shared(split),
         given=_read_given(given or {}),
     )
 
@@ -171,6 +177,17 @@ def _joint_rows(split: Split) -> Tensor:
         rows = torch.linspace(0, len(train) - 1, MOST_ROWS, dtype=torch.float64).long()
     joint = torch.cat([train.x[rows].flatten(1), train.y[rows]], dim=1).double()
     return Scaler.fit(joint).transform(joint)
+
+
+def _count_shared(split: Split) -> int:
+    """Count the test rows that are equal to a training or validation row in every number."""
+    seen = {row for part in (split.train, split.validation) for row in _as_bytes(part)}
+    return sum(row in seen for row in _as_bytes(split.test))
+
+
+def _as_bytes(part: Part) -> Iterator[bytes]:
+    rows = torch.cat([part.x[:].flatten(1), part.y], dim=1).numpy() + 0.0  # without a minus zero
+    return (row.tobytes() for row in rows)
 
 
 def _fit_two_nn(points: Tensor) -> TwoNNFit | None:

@@ -1,55 +1,68 @@
 """The leaderboard of a study as text: the one that the terminal, the pages and Python show."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from regaug import formatting
 from regaug.formatting import TextTable
 from regaug.metrics import METRICS
+from regaug.studies.details import Details
 from regaug.studies.statistics import Comparison, Row
 
-BASELINE_NAMES = {
-    "mean": "The mean",
-    "last-value": "The last value",
-    "ridge": "Ridge regression",
-    "boosting": "Gradient boosting",
-}
+# Other metrics that a terminal has room for, beside the one that decides.
+SHOWN = ("mae", "r2", "rmse")
 
 
-def leaderboard(comparison: Comparison, title: str = "", notes: Sequence[str] = ()) -> TextTable:
+def leaderboard(
+    comparison: Comparison,
+    title: str = "",
+    notes: Sequence[str] = (),
+    *,
+    details: Mapping[str, Details] | None = None,
+) -> TextTable:
     """Return the leaderboard as a table of text.
+
+    Args:
+        comparison: The statistics.
+        title: Stands above the table.
+        notes: Sentences that stand below it.
+        details: What else is known of the rows, in columns of their own; None leaves these out.
 
     Example:
         >>> from regaug.studies.statistics import analyze
         >>> errors = {"erm": [1.0, 1.2, 0.9], "mixup": [0.9, 1.1, 0.8]}
-        >>> leaderboard(analyze(errors, test_share=0.25)).header[:2]
-        ('method', 'RMSE')
+        >>> leaderboard(analyze(errors, test_share=0.25)).header[:3]
+        ['method', 'tier', 'RMSE']
     """
-    level = formatting.percent(comparison.level)
-    header = (
+    metrics = [name for name in SHOWN if name != comparison.metric][:2]
+    header = [
         "method",
+        "tier",
         METRICS[comparison.metric].title,
-        f"{level} interval",
         f"against {comparison.reference}",
-        f"{level} interval",
+        f"{formatting.percent(comparison.level)} interval",
         "p (Holm)",
         "won",
-    )
+    ]
+    if details is not None:
+        header += [*(METRICS[name].title for name in metrics), "fit", "predict a row"]
     rows = []
     for row in comparison.rows:
-        own, star = show_cells(comparison, row), " *" if row.is_significant else ""
-        shown = [own[name] for name in ("interval", "change", "change_interval", "p", "won")]
-        rows.append((row.name + star, own["failed"] or own["mean"], *shown))
-    below = ["* differs from plain training, all comparisons taken together"]
+        own = show_cells(comparison, row)
+        shown = [own[name] for name in ("change", "change_interval", "p", "won")]
+        cells = [marked_name(row), own["tier"], own["failed"] or own["mean"], *shown]
+        if details is not None:
+            other = show_details(details.get(row.name, Details()))
+            cells += [other.get(name, "") for name in (*metrics, "fit", "predict")]
+        rows.append(cells)
+    below = "* differs from plain training, all comparisons taken together"
     is_starred = any(row.is_significant for row in comparison.rows)
-    return TextTable(title, header, rows, [*(below if is_starred else []), *notes])
+    return TextTable(title, header, rows, [*([below] if is_starred else []), *notes])
 
 
-def full_name(row: Row, reference: str) -> str:
-    """Return what a row is, for those who do not know its short name."""
-    if row.name == reference:
-        return "plain training"
-    known = BASELINE_NAMES.get(row.name, row.name) if row.is_baseline else row.name
-    return known[:1].lower() + known[1:]
+def marked_name(row: Row) -> str:
+    """Return the name of a row with what it is if it is no net, and a star if it differs."""
+    what = " (baseline)" if row.is_baseline else " (combined)" if row.is_combined else ""
+    return f"{row.name}{what}{' *' if row.is_significant else ''}"
 
 
 def show_cells(comparison: Comparison, row: Row) -> dict[str, str]:
@@ -59,12 +72,22 @@ def show_cells(comparison: Comparison, row: Row) -> dict[str, str]:
     """
     failed = f"failed on {row.n_failed} of {comparison.n_splits} splits" if row.n_failed else ""
     return {
+        "tier": "" if row.tier is None else str(row.tier),
         "mean": formatting.number(row.mean),
         "interval": formatting.between(row.low, row.high),
         "failed": failed,
         "change": "" if row.change is None else formatting.change(row.change, comparison.unit),
         "change_interval": formatting.between(row.change_low, row.change_high, comparison.unit),
         "p": "" if row.p_holm is None else formatting.probability(row.p_holm),
-        "rank": "" if row.rank is None else f"{row.rank:.1f}",
         "won": "" if row.won is None else formatting.percent(row.won),
     }
+
+
+def show_details(details: Details) -> dict[str, str]:
+    """Return the cells of what is known beside: other metrics by name, ``fit``, ``predict``."""
+    cells = {name: formatting.number(value) for name, value in details.scores.items()}
+    if details.fit_seconds is not None:
+        cells["fit"] = formatting.seconds(details.fit_seconds)
+    if details.predict_seconds is not None:
+        cells["predict"] = formatting.short_time(details.predict_seconds)
+    return cells

@@ -2,20 +2,26 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from regaug._files import JSON
 from regaug.data.base import Data
 from regaug.ensemble import Ensemble, fit_as
 from regaug.exceptions import ArgumentError
 from regaug.runs.record import RunRecord
 from regaug.runs.run import Run
 from regaug.runs.store import Store
+from regaug.studies.checks import Check, find_checks
 from regaug.studies.config import StudyConfig
+from regaug.studies.details import Details, describe_rows
 from regaug.studies.facts import Facts, read_facts
 from regaug.studies.leaderboard import leaderboard
+from regaug.studies.names import COMBINED_NAMES
 from regaug.studies.selection import select
 from regaug.studies.statistics import Comparison, analyze
+from regaug.studies.steps import Steps
 from regaug.studies.verdict import Verdict, make_verdict
 
 if TYPE_CHECKING:
@@ -40,6 +46,8 @@ class Study:
         trials: How many settings of every method were compared.
         comparison: The statistics of the chosen runs' test errors.
         verdict: What they mean, in words.
+        details: Other metrics and times of every row, which decide nothing.
+        steps: How the error came down, from a single net to the blend; None if that is not known.
         facts: What is known of the data; None if nothing is.
         folder: Where it is kept; None if nowhere.
         data: The table it is about, if it is at hand.
@@ -53,6 +61,8 @@ class Study:
     trials: int
     comparison: Comparison = field(repr=False)
     verdict: Verdict
+    details: Mapping[str, Details] = field(default_factory=dict, repr=False)
+    steps: Steps | None = field(default=None, repr=False)
     facts: Facts | None = field(default=None, repr=False)
     folder: Path | None = None
     data: Data | None = field(default=None, repr=False)
@@ -87,6 +97,7 @@ class Study:
             metric=config.metric,
             reference=config.reference,
             baselines=[name for name in config.baselines if name in errors],
+            combined=[name for name in COMBINED_NAMES if name in errors],
             test_share=config.test_share,
             independent=config.independent,
         )
@@ -96,6 +107,7 @@ class Study:
             **vars(selection),
             comparison=comparison,
             verdict=make_verdict(comparison),
+            details=describe_rows(selection.chosen, config.metric),
             facts=facts,
             folder=folder,
             data=data,
@@ -106,14 +118,53 @@ class Study:
         """Whether all settings that were asked for were compared."""
         return self.trials == self.config.trials
 
+    @cached_property
+    def checks(self) -> tuple[Check, ...]:
+        """What should make a reader careful; each is explained in the docs."""
+        return find_checks(
+            self.comparison,
+            self.verdict,
+            records=self.records,
+            chosen={name: [record.run for record in own] for name, own in self.chosen.items()},
+            facts=self.facts,
+        )
+
     def __str__(self) -> str:
-        return f"{leaderboard(self.comparison)}\n\n{self.verdict.text}"
+        found = "".join(f"\n\n{check}" for check in self.checks)
+        return f"{leaderboard(self.comparison)}\n\n{self.verdict.text}{found}"
 
     def to_frame(self) -> "pd.DataFrame":
-        """Return the leaderboard as a pandas frame, a line for every method and baseline."""
+        """Return the leaderboard as a pandas frame, a line for every method and baseline.
+
+        The other metrics have columns of their own, and so have the times.
+        """
         import pandas as pd
 
-        return pd.DataFrame(self.comparison.to_dict()["rows"]).drop(columns="errors")
+        frame = pd.DataFrame(self.comparison.to_dict()["rows"]).drop(columns="errors")
+        known = [self.details.get(name, Details()) for name in frame["name"]]
+        for metric in dict.fromkeys(metric for own in known for metric in own.scores):
+            frame[metric] = [own.scores.get(metric) for own in known]
+        for name in ("fit_seconds", "predict_seconds"):
+            frame[name] = [getattr(own, name) for own in known]
+        return frame
+
+    def to_dict(self) -> dict[str, JSON]:
+        """Return what was found as plain values, for a JSON file."""
+        statistics = self.comparison.to_dict()
+        return {
+            "configuration": self.config.to_dict(),
+            "trials": self.trials,
+            "verdict": self.verdict.text,
+            "recommended": self.verdict.recommended,
+            "use": self.verdict.use,
+            "checks": [check.to_dict() for check in self.checks],
+            "rows": statistics["rows"],
+            "pairs": statistics["pairs"],
+            "smallest_change": statistics["smallest_change"],
+            "details": {name: own.to_dict() for name, own in self.details.items()},
+            "steps": None if self.steps is None else self.steps.to_dict(),
+            "best": {name: run.to_dict() for name, run in self.best.items()},
+        }
 
     def runs_frame(self) -> "pd.DataFrame":
         """Return a line for every finished run: what it was, and how good it came out."""

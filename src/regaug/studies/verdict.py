@@ -1,15 +1,14 @@
 """What a study's statistics mean, in plain sentences."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from regaug.metrics import METRICS
+from regaug.studies.advice import advise
+from regaug.studies.amounts import amount
 from regaug.studies.changes import Change
-from regaug.studies.leaderboard import BASELINE_NAMES
+from regaug.studies.names import BLEND, full_name, listed, reference_name
 from regaug.studies.statistics import Comparison, Row
-
-# With fewer splits than this a difference must be large to be seen among several methods.
-FEW_SPLITS = 5
 
 
 @dataclass(frozen=True)
@@ -17,18 +16,23 @@ class Verdict:
     """The answer of a study.
 
     Attributes:
-        text: The answer in plain sentences.
+        text: The answer in plain sentences; the last one says what to use.
         recommended: Name of the net to train: of the augmentations that help the one with the best
-            mean, or the reference if none does. Whether a baseline does better, the text says. If
-            the reference has failed, the net with the best mean that has not.
+            mean, or the reference if none does. If the reference has failed, the net with the best
+            mean that has not.
+        use: Name of the row to use: the best mean of the recommended net, the baselines and the
+            combinations.
         helps: Augmentations that are significantly better than the reference, the best mean first.
         hurts: Augmentations that are significantly worse, in the same order.
+        winner: The baseline that beats every net; None if none does.
     """
 
     text: str
     recommended: str
+    use: str
     helps: tuple[str, ...]
     hurts: tuple[str, ...]
+    winner: str | None = None
 
     def __str__(self) -> str:
         return self.text
@@ -37,9 +41,10 @@ class Verdict:
 def make_verdict(comparison: Comparison) -> Verdict:
     """Say what a study has found.
 
-    What stands beside the nets comes first. A baseline beats every net if its mean is better than
-    the best net's and the interval of the change between these two leaves out zero; with a better
-    mean alone it is at least as good. The mean of the targets must be beaten in the same way.
+    What stands beside the nets comes first. A baseline beats every net if its mean is the best and
+    no net can be told from it by the rule of tiers, with this baseline and the nets alone. The mean
+    of the targets must be beaten by the interval of the change. Then comes what cannot be told
+    apart, what the augmentations have done, and what to use.
 
     Args:
         comparison: The statistics, from :func:`regaug.studies.statistics.analyze`.
@@ -48,181 +53,182 @@ def make_verdict(comparison: Comparison) -> Verdict:
         >>> from regaug.studies.statistics import analyze
         >>> errors = {"erm": [1.0, 1.2, 0.9, 1.1, 1.0], "mixup": [0.9, 1.1, 0.8, 1.0, 0.9]}
         >>> print(make_verdict(analyze(errors, test_share=0.25)))
-        mixup lowers RMSE by 9.7 % (7.7 to 11.6) against plain training; recommended: mixup.
+        mixup lowers RMSE by 9.7 % (7.7 to 11.6, p < 0.001) against plain training. Use mixup.
     """
     sign = METRICS[comparison.metric].sign
     found = [(row, sign * (row.change or 0.0)) for row in comparison.rows if row.is_significant]
     helps = [row for row, change in found if change < 0]
     hurts = [row for row, change in found if change > 0]
+    winner, about_mean = _find_winner(comparison), _about_mean(comparison)
     recommended = _recommended(comparison, helps)
-    beside = _beside(comparison)
-    advice = f"recommended{' net' if beside else ''}: {recommended}."
-    sentences = (beside, _nets(comparison, helps, hurts, advice), *_remarks(comparison))
+    use, advice = advise(comparison, recommended)
+    if about_mean:
+        advice = "Look for inputs that say more about the target, or for more rows."
+    sentences = (
+        about_mean or _beside(comparison, winner),
+        "" if about_mean else _ties(comparison, helps),
+        _nets(comparison, helps, hurts),
+        _remarks(comparison),
+        advice,
+    )
     return Verdict(
-        text=" ".join(sentence for sentence in sentences if sentence),
+        text=" ".join(filter(None, sentences)),
         recommended=recommended,
+        use=use,
         helps=tuple(row.name for row in helps),
         hurts=tuple(row.name for row in hurts),
+        winner=winner,
     )
 
 
 def _recommended(comparison: Comparison, helps: Sequence[Row]) -> str:
     if helps:
         return helps[0].name
-    best = _best(comparison, baselines=False)
+    best = next((row for row in comparison.rows if row.is_net and row.mean is not None), None)
     has_failed = comparison.row(comparison.reference).mean is None
     return best.name if has_failed and best is not None else comparison.reference
 
 
-def _beside(comparison: Comparison) -> str:
-    """Say what the baselines have done better, if anything."""
-    best, net = _best(comparison, baselines=True), _best(comparison, baselines=False)
-    if best is None:
+def _find_winner(comparison: Comparison) -> str | None:
+    """Return the baseline that beats every net, the ensemble of all nets among them."""
+    best = _best_baseline(comparison)
+    nets = [row.name for row in _nets_of(comparison)]
+    if best is None or not nets or comparison.n_splits == 1:
+        return None
+    return best.name if comparison.leaders([best.name, *nets]) == (best.name,) else None
+
+
+def _beside(comparison: Comparison, winner: str | None) -> str:
+    """Say what the baselines have done better, if anything is sure."""
+    best, nets = _best_baseline(comparison), _nets_of(comparison)
+    if best is not None and not nets:
+        return f"{_title(comparison, best)} is the best of what worked on every split."
+    if best is None or winner is None:
         return ""
-    name = BASELINE_NAMES.get(best.name, best.name)
-    if net is None:
-        return f"{name} is the best of what worked on every split: use it."
-    if only_the_mean := _only_the_mean(comparison):
-        return only_the_mean
-    if not _is_level(comparison, best, net):
-        return ""
-    change = comparison.paired(best.name, net.name)
-    if not _is_better(change, comparison):
-        return f"{name} is at least as good as the best net."
+    change = comparison.paired(winner, nets[0].name)
     of = "" if comparison.unit == "percent" else f" in {METRICS[comparison.metric].title}"
-    return f"{name} beats every net by {_amount(change, comparison)}{of}: use it."
+    return f"{_title(comparison, best)} beats every net by {amount(change, comparison.unit)}{of}."
 
 
-def _only_the_mean(comparison: Comparison) -> str:
+def _about_mean(comparison: Comparison) -> str:
     """Say that the mean of the targets is not beaten, if it was tried and is not."""
     best = comparison.rows[0]
     mean = next((row for row in comparison.rows if row.is_baseline and row.name == "mean"), None)
-    if mean is None or mean.mean is None:
+    if mean is None or mean.mean is None or best.mean is None or not _nets_of(comparison):
         return ""
-    if _is_level(comparison, mean, best):
+    if best is mean or best.mean == mean.mean:
         return "Nothing here predicts the target better than its mean."
-    if comparison.n_splits == 1 or _is_better(comparison.paired(best.name, "mean"), comparison):
+    change, sign = comparison.paired(best.name, "mean"), METRICS[comparison.metric].sign
+    is_better = all(end is not None and sign * end < 0 for end in (change.low, change.high))
+    if comparison.n_splits == 1 or is_better:
         return ""
     return "Nothing here predicts the target clearly better than its mean."
 
 
-def _nets(comparison: Comparison, helps: Sequence[Row], hurts: Sequence[Row], advice: str) -> str:
+def _ties(comparison: Comparison, helps: Sequence[Row]) -> str:
+    """Say which rows cannot be told from the best one, unless that is said anyway."""
+    single = [row.name for row in comparison.rows if not row.is_combined]
+    leaders = [comparison.row(name) for name in comparison.leaders(single)]
+    if comparison.n_splits == 1 or len(leaders) < 2:
+        return ""
+    # An augmentation that helps does differ from the reference, which has a test of its own.
+    names = [r.name for r in leaders if not (helps and r.name == comparison.reference)]
+    is_said = not helps and all(row.is_net for row in leaders) and comparison.reference in names
+    return "" if is_said or len(names) < 2 else f"{listed(names)} cannot be told apart."
+
+
+def _nets(comparison: Comparison, helps: Sequence[Row], hurts: Sequence[Row]) -> str:
     """Say what the augmentations have done against the reference."""
-    metric = METRICS[comparison.metric].title
-    plain, keep = _reference_words(comparison)
-    tried = _augmentations(comparison)
+    metric, plain = METRICS[comparison.metric], reference_name(comparison.reference)
+    tried = comparison.augmentations
     if comparison.row(comparison.reference).mean is None:
-        return _without_reference(comparison, plain, advice)
+        return _without_reference(comparison, plain)
     if not tried:
         return f"There is no augmentation to compare with {plain}."
     if all(row.mean is None for row in tried):
-        return f"No augmentation worked on every split: {keep}."
+        return "No augmentation worked on every split."
     if comparison.n_splits == 1:
-        return _single_split(comparison, plain, keep)
+        return _single_split(comparison, plain)
     if helps:
-        verb = "raises" if METRICS[comparison.metric].higher_is_better else "lowers"
-        better = _list(helps, f"{verb} {metric}", comparison, interval=True)
+        verb = "raises" if metric.higher_is_better else "lowers"
+        better = _list(helps, f"{verb} {metric.title}", comparison, sure=True)
         worse = f"; {_list(hurts, 'makes it worse', comparison)}" if hurts else ""
-        return f"{better} against {plain}{worse}; {advice}"
+        return f"{better} against {plain}{worse}."
     if hurts:
-        worse = _list(hurts, f"makes {metric} worse", comparison)
-        return f"No augmentation helps on this data: {worse} against {plain}; {keep}."
-    return f"No augmentation differs from {plain} on this data: {keep}."
+        worse = _list(hurts, f"makes {metric.title} worse", comparison)
+        return f"No augmentation helps on this data: {worse} against {plain}."
+    return f"No augmentation differs from {plain} on this data. {_smallest(comparison)}"
 
 
-def _without_reference(comparison: Comparison, plain: str, advice: str) -> str:
+def _smallest(comparison: Comparison) -> str:
+    """Say what the study could have seen."""
+    if comparison.smallest_change is None:
+        return f"With {comparison.n_splits} splits only large differences can be seen."
+    size = amount(Change(comparison.smallest_change), comparison.unit)
+    return (
+        f"A change of less than about {size} could not have been seen with {comparison.n_splits} "
+        "splits."
+    )
+
+
+def _without_reference(comparison: Comparison, plain: str) -> str:
     failed = comparison.row(comparison.reference).n_failed
     text = (
-        f"{plain[0].upper()}{plain[1:]} gave no finite {METRICS[comparison.metric].title} on "
-        f"{failed} of {comparison.n_splits} splits, so nothing can be measured against it"
+        f"{_start(plain)} gave no finite {METRICS[comparison.metric].title} on {failed} of "
+        f"{comparison.n_splits} splits, so nothing can be measured against it"
     )
-    if _best(comparison, baselines=False) is None:
-        return f"{text}; nor did any other net work on every split."
-    return f"{text}; {advice}"
+    has_net = any(row.mean is not None for row in comparison.augmentations)
+    return f"{text}." if has_net else f"{text}; nor did any other net work on every split."
 
 
-def _single_split(comparison: Comparison, plain: str, keep: str) -> str:
+def _single_split(comparison: Comparison, plain: str) -> str:
     higher = METRICS[comparison.metric].higher_is_better
-    best, text = _best(comparison, baselines=False), plain
-    if best is not None and best.change:
-        text = f"{best.name} is {_amount(Change(best.change), comparison)} "
-        text += f"{'above' if higher else 'below'} {plain} and"
+    best, text = comparison.rows[0], ""
+    if best.change:
+        size = amount(Change(best.change), comparison.unit)
+        text = f", {size} {'above' if higher else 'below'} {plain}"
+    name = plain if best.name == comparison.reference else best.name
     return (
         "With a single split nothing can be said about how sure a difference is. On this one "
-        f"{text} has the {'highest' if higher else 'lowest'} {METRICS[comparison.metric].title}; "
-        f"until there are more, {keep}."
+        f"{name} has the {'highest' if higher else 'lowest'} "
+        f"{METRICS[comparison.metric].title}{text}."
     )
 
 
-def _remarks(comparison: Comparison) -> list[str]:
-    """Say which methods failed, and that few splits show little."""
-    tried = _augmentations(comparison)
-    failed = [row.name for row in tried if row.n_failed]
-    remarks = []
-    if failed:
-        metric = METRICS[comparison.metric].title
-        remarks.append(f"Left out, without a finite {metric} on every split: {', '.join(failed)}.")
-    if any(row.p is not None for row in tried) and comparison.n_splits < FEW_SPLITS:
-        remarks.append(f"With {comparison.n_splits} splits only large differences can be seen.")
-    return remarks
+def _remarks(comparison: Comparison) -> str:
+    """Say which methods failed."""
+    failed = [row.name for row in comparison.augmentations if row.n_failed]
+    metric = METRICS[comparison.metric].title
+    names = ", ".join(failed)
+    return f"Left out, without a finite {metric} on every split: {names}." if failed else ""
 
 
-def _reference_words(comparison: Comparison) -> tuple[str, str]:
-    if comparison.reference == "erm":
-        return "plain training", "keep it plain"
-    return comparison.reference, f"keep {comparison.reference}"
+def _best_baseline(comparison: Comparison) -> Row | None:
+    known = (row for row in comparison.rows if row.is_baseline and row.mean is not None)
+    return next(known, None)
 
 
-def _augmentations(comparison: Comparison) -> list[Row]:
-    rows = comparison.rows
-    return [row for row in rows if not row.is_baseline and row.name != comparison.reference]
+def _nets_of(comparison: Comparison) -> list[Row]:
+    """Return all rows without a part of a baseline that have a mean, the best first."""
+    own = [row for row in comparison.rows if not row.is_baseline and row.name != BLEND]
+    return [row for row in own if row.mean is not None]
 
 
-def _best(comparison: Comparison, *, baselines: bool) -> Row | None:
-    """Return the net or the baseline with the best mean; None if all have failed."""
-    rows = (row for row in comparison.rows if row.is_baseline == baselines and row.mean is not None)
-    return next(rows, None)
-
-
-def _is_level(comparison: Comparison, row: Row, other: Row) -> bool:
-    """Tell whether a row's mean is as good as another's, or better."""
-    sign = METRICS[comparison.metric].sign
-    return row.mean is not None and other.mean is not None and sign * row.mean <= sign * other.mean
-
-
-def _is_better(change: Change, comparison: Comparison) -> bool:
-    """Tell whether a change is for the better, from one end of its interval to the other."""
-    sign = METRICS[comparison.metric].sign
-    return all(end is not None and sign * end < 0 for end in (change.low, change.high))
-
-
-def _list(rows: Sequence[Row], verb: str, comparison: Comparison, *, interval: bool = False) -> str:
-    """Write ``a lowers RMSE by 5 %, b by 3 %``."""
+def _list(rows: Sequence[Row], verb: str, comparison: Comparison, *, sure: bool = False) -> str:
+    """Write ``a lowers RMSE by 5 %, b by 3 %``, with intervals and p-values if ``sure``."""
     parts: list[str] = []
     for row in rows:
-        ends = (row.change_low, row.change_high) if interval else ()
-        amount = _amount(Change(row.change, *ends), comparison)
-        parts.append(f"{row.name} by {amount}" if parts else f"{row.name} {verb} by {amount}")
+        change = Change(row.change)
+        if sure:
+            change = replace(change, low=row.change_low, high=row.change_high, p=row.p_holm)
+        size = amount(change, comparison.unit)
+        parts.append(f"{row.name} by {size}" if parts else f"{row.name} {verb} by {size}")
     return ", ".join(parts)
 
 
-def _amount(change: Change, comparison: Comparison) -> str:
-    """Write the size of a change, such as ``5.1 % (2.0 to 8.0)``, to two digits or so."""
-    is_percent = comparison.unit == "percent"
-    unit, most = (" %", 2) if is_percent else ("", 4)
-    size = abs(change.estimate or 0.0)
-    ends = sorted(abs(end) for end in (change.low, change.high) if end is not None)
-    if is_percent and size >= 1000:
-        return "more than 1,000 %"
-    if size < 0.5 * 10.0**-most:
-        return f"less than {10.0**-most:g}{unit}"
-    # An end that is not zero should not be rounded to it: one digit of each is shown at least.
-    decimals = min(most, max(_decimals(size), *(_decimals(10 * end) for end in ends), 0))
-    span = " to ".join(f"{end:,.{decimals}f}" for end in ends)
-    return f"{size:,.{decimals}f}{unit}{span and f' ({span})'}"
+def _title(comparison: Comparison, row: Row) -> str:
+    return _start(full_name(row, comparison.reference))
 
 
-def _decimals(size: float) -> int:
-    """Return how many decimals show two digits of a number."""
-    exponent = int(f"{size:.1e}".partition("e")[2])  # of 9.99 it is 1: two digits of it are 10
-    return max(0, 1 - exponent) if size > 0 else 0
+def _start(words: str) -> str:
+    return words[:1].upper() + words[1:]

@@ -1,0 +1,65 @@
+"""The tables of a report, as text for the page to lay out."""
+
+from dataclasses import dataclass
+
+from regaug import formatting
+from regaug.formatting import percent, probability
+from regaug.metrics import METRICS
+from regaug.studies.details import Details
+from regaug.studies.leaderboard import show_details
+from regaug.studies.pairs import Pair
+from regaug.studies.statistics import Comparison
+from regaug.studies.study import Study
+
+# The strongest color of a cell of the table of pairs, in per cent: text must stay readable on it.
+STRONGEST = 36
+
+
+@dataclass(frozen=True)
+class PairCell:
+    """A cell of the table of pairs: how the row differs from the column.
+
+    ``tone`` is ``"good"`` if the row has won more splits than the column, ``"bad"`` if fewer,
+    ``"even"`` otherwise; ``strength`` says how clearly, in per cent of a color.
+    """
+
+    change: str
+    remark: str
+    tone: str
+    strength: int
+    is_significant: bool
+
+
+def pair_table(comparison: Comparison) -> list[tuple[str, list[PairCell | None]]]:
+    """Return a line for every row: its name, and a cell for every column, None on the diagonal."""
+    names = [row.name for row in comparison.rows]
+    return [
+        (
+            name,
+            [None if other == name else _cell(comparison, name, other) for other in names],
+        )
+        for name in names
+    ]
+
+
+def _cell(comparison: Comparison, name: str, other: str) -> PairCell:
+    pair: Pair = comparison.pair(name, other)
+    p = "" if pair.p_holm is None else f", p {probability(pair.p_holm)}"
+    return PairCell(
+        change=formatting.change(pair.change, comparison.unit),
+        remark=f"won {percent(pair.won)}{p}",
+        tone="good" if pair.won > 0.5 else "bad" if pair.won < 0.5 else "even",
+        strength=round(2 * abs(pair.won - 0.5) * STRONGEST),
+        is_significant=pair.is_significant,
+    )
+
+
+def detail_table(study: Study) -> tuple[list[str], list[tuple[str, list[str]]]]:
+    """Return the header and the lines of the other metrics and the times; no lines without any."""
+    own = [(row.name, study.details.get(row.name, Details())) for row in study.comparison.rows]
+    cells = [(name, show_details(details)) for name, details in own]
+    titles = {name: METRICS[name].title for name in METRICS}
+    titles |= {"fit": "Fit", "predict": "Predict a row"}
+    shown = [name for name in titles if any(name in known for _, known in cells)]
+    lines = [(name, [known.get(each, "") for each in shown]) for name, known in cells]
+    return [titles[name] for name in shown], lines if shown else []

@@ -1,0 +1,44 @@
+"""What the rows of a study are called, for those who do not know their short names."""
+
+from collections.abc import Sequence
+
+from regaug.studies.config import REFERENCE
+from regaug.studies.statistics import Row
+
+# The rows that are made of others: all nets of a study, and these with the baselines.
+NETS, BLEND = "nets", "auto"
+COMBINED_NAMES = {NETS: "the ensemble of all nets", BLEND: "the blend of nets and baselines"}
+BASELINE_NAMES = {
+    "mean": "the mean",
+    "last-value": "the last value",
+    "ridge": "ridge regression",
+    "boosting": "gradient boosting",
+    "trees": "a forest of trees",
+    "gp": "a Gaussian process",
+}
+
+
+def full_name(row: Row, reference: str) -> str:
+    """Return what a row is, for those who do not know its short name."""
+    if row.name == reference:
+        return reference_name(reference)
+    if row.is_combined:
+        return COMBINED_NAMES.get(row.name, row.name)
+    return BASELINE_NAMES.get(row.name, row.name) if row.is_baseline else row.name
+
+
+def reference_name(reference: str) -> str:
+    """Return what the others are compared with."""
+    return "plain training" if reference == REFERENCE else reference
+
+
+def listed(names: Sequence[str], *, most: int = 4) -> str:
+    """Return names as a list in words; of very many only the first.
+
+    Example:
+        >>> listed(["ridge", "erm", "foma"]), listed(["a", "b", "c", "d", "e"])
+        ('ridge, erm and foma', 'a, b, c and 2 others')
+    """
+    if len(names) > most:
+        names = [*names[: most - 1], f"{len(names) - most + 1} others"]
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
