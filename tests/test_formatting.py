@@ -86,3 +86,11 @@ def test_a_table_is_markdown_without_title_and_notes():
         "| erm | 1.0 |",
         "| manifold-mixup |  |",
     ]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.0, "0.0 µs"), (3.4e-6, "3.4 µs"), (1e-3, "1.0 ms"), (0.25, "250 ms"), (1.0, "1.0 s")],
+)
+def test_a_short_time_has_the_unit_that_suits_it(value, text):
+    assert formatting.short_time(value) == text

@@ -107,6 +107,31 @@ def test_a_grid_has_no_finite_dimension():
     assert facts.two_nn.dimension is None
 
 
+def test_test_rows_that_were_trained_on_are_counted():
+    split = make_split(30, 3)
+    assert describe(split, "").shared_rows == 0
+    train, validation, test = split.train, split.validation, split.test
+    x, y = test.x.clone(), test.y.clone()
+    x[4], y[4] = train.x[7], train.y[7]
+    x[5], y[5] = validation.x[0], validation.y[0]
+    x[6] = train.x[8]  # the same inputs with another target
+    x[9], y[9] = x[4], y[4]
+    leaky = Split(train, validation, Part(x, y, test.rows))
+    assert describe(leaky, "").shared_rows == 3
+
+
+def test_a_minus_zero_is_a_zero():
+    zero, rows = torch.zeros(3, 2), np.arange(3)
+    split = Split(*(Part(x, zero[:, :1], rows) for x in (zero, zero + 1, -zero)))
+    assert describe(split, "").shared_rows == 3
+
+
+def test_facts_that_an_earlier_version_wrote_are_read():
+    values = describe(make_split(20, 2), "").to_dict()
+    del values["shared_rows"]
+    assert Facts.from_dict(values).shared_rows == 0
+
+
 def test_wide_data_keep_the_first_values_and_count_all():
     facts = describe(make_split(100, 80), "")
     assert len(facts.singular_values) == MOST_VALUES

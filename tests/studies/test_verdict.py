@@ -1,4 +1,5 @@
 import math
+import re
 
 import numpy as np
 import pytest
@@ -127,6 +128,13 @@ def test_a_baseline_with_a_worse_mean_may_be_as_good_as_the_nets():
     assert verdict.text.endswith(KEEP)
     clear = verdict_of({"mixup": times(1.0), "ridge": times(1.2), "boosting": times(1.5)})
     assert clear.text == f"{NONE} {unseen('5.6 %')} {KEEP}"
+
+
+def test_a_long_list_of_those_that_cannot_be_told_apart_names_plain_training():
+    names = ("mixup", "ada", "foma", "cems")
+    others = {name: times(0.99, noise=4.0 + number) for number, name in enumerate(names)}
+    verdict = verdict_of({**others, "ridge": times(0.98, noise=4.0)})
+    assert re.match(r"ridge, \w+, erm and 3 others cannot be told apart\.", verdict.text)
 
 
 @pytest.mark.parametrize(

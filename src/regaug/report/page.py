@@ -92,8 +92,8 @@ def _headline(verdict: str) -> tuple[str, str]:
     """Part a verdict into what is said first, and the rest.
 
     Example:
-        >>> _headline("a lowers RMSE by 5.1 %; b makes it worse; recommended: a.")
-        ('a lowers RMSE by 5.1 %', 'b makes it worse; recommended: a.')
+        >>> _headline("a lowers RMSE by 5.1 %; b makes it worse by 2 %. Use a.")
+        ('a lowers RMSE by 5.1 %', 'b makes it worse by 2 %. Use a.')
     """
     end = re.search(r"[;.] ", verdict)
     if end is None:

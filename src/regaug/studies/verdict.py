@@ -134,7 +134,12 @@ def _ties(comparison: Comparison, helps: Sequence[Row]) -> str:
     # An augmentation that helps does differ from the reference, which has a test of its own.
     names = [r.name for r in leaders if not (helps and r.name == comparison.reference)]
     is_said = not helps and all(row.is_net for row in leaders) and comparison.reference in names
-    return "" if is_said or len(names) < 2 else f"{listed(names)} cannot be told apart."
+    if is_said or len(names) < 2:
+        return ""
+    if comparison.reference in names[2:]:  # where a long list is cut, it is still named
+        names.remove(comparison.reference)
+        names.insert(2, comparison.reference)
+    return f"{listed(names)} cannot be told apart."
 
 
 def _nets(comparison: Comparison, helps: Sequence[Row], hurts: Sequence[Row]) -> str:
