@@ -44,6 +44,7 @@ class Stream(IntEnum):
     CLIPS = 27
     COLORS = 28
     FIGURES = 29
+    BASELINES = 30
 
 
 def make_generator(seed: int = 0) -> torch.Generator:
