@@ -12,7 +12,7 @@ from regaug.studies.verdict import make_verdict
 ERM = np.array([1.0, 1.2, 0.9, 1.1, 1.0, 1.3])
 # Differs from split to split, and on average not at all.
 NOISE = 0.01 * np.array([1.0, -1.0, 2.0, -2.0, 3.0, -3.0])
-BASELINES = ("mean", "last-value", "ridge", "boosting")
+BASELINES = ("mean", "last-value", "ridge", "boosting", "trees", "gp")
 PLAIN = "No augmentation differs from plain training on this data: keep it plain."
 
 
@@ -95,10 +95,17 @@ def test_a_baseline_with_a_worse_mean_is_not_mentioned():
 
 @pytest.mark.parametrize(
     ("name", "words"),
-    [("last_value", "The last value"), ("ridge", "Ridge regression")],
+    [
+        ("last-value", "The last value beats"),
+        ("ridge", "Ridge regression beats"),
+        ("trees", "Extremely randomized trees beat"),
+        ("gp", "A Gaussian process beats"),
+    ],
 )
 def test_baselines_have_names_of_their_own(name, words):
-    assert verdict_of({name: times(0.5)}).text.startswith(f"{words} beats every net by 50 % (")
+    text = verdict_of({name: times(0.5)}).text
+    assert text.startswith(f"{words} every net by 50 % (")
+    assert ("use them." if name == "trees" else "use it.") in text
 
 
 def test_the_mean_that_is_not_beaten_comes_first():

@@ -12,6 +12,8 @@ BASELINE_NAMES = {
     "last-value": "The last value",
     "ridge": "Ridge regression",
     "boosting": "Gradient boosting",
+    "trees": "Extremely randomized trees",
+    "gp": "A Gaussian process",
 }
 
 

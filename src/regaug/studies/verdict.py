@@ -79,17 +79,18 @@ def _beside(comparison: Comparison) -> str:
     if best is None:
         return ""
     name = BASELINE_NAMES.get(best.name, best.name)
+    is_, s, it = ("are", "", "them") if best.name == "trees" else ("is", "s", "it")
     if net is None:
-        return f"{name} is the best of what worked on every split: use it."
+        return f"{name} {is_} the best of what worked on every split: use {it}."
     if only_the_mean := _only_the_mean(comparison):
         return only_the_mean
     if not _is_level(comparison, best, net):
         return ""
     change = comparison.paired(best.name, net.name)
     if not _is_better(change, comparison):
-        return f"{name} is at least as good as the best net."
+        return f"{name} {is_} at least as good as the best net."
     of = "" if comparison.unit == "percent" else f" in {METRICS[comparison.metric].title}"
-    return f"{name} beats every net by {_amount(change, comparison)}{of}: use it."
+    return f"{name} beat{s} every net by {_amount(change, comparison)}{of}: use {it}."
 
 
 def _only_the_mean(comparison: Comparison) -> str:
