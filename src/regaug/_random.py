@@ -44,6 +44,7 @@ class Stream(IntEnum):
     CLIPS = 27
     COLORS = 28
     FIGURES = 29
+    BASELINES = 30
     BLEND = 31  # halves of the rows that a blend is fitted on
 
 

@@ -27,6 +27,9 @@ from regaug.studies.plan import make_plan
 from regaug.studies.study import Study
 
 SMALL = ["--trials", "2", "--splits", "2", "-m", "erm,mixup", "-j", "1"]
+BESIDE = {"mean", "ridge", "boosting", "trees", "gp"}
+# Two trials of two methods, and the baselines, on two splits.
+N_RUNS = 2 * 2 * 2 + 2 * len(BESIDE)
 
 
 @pytest.fixture(scope="module")
@@ -76,20 +79,25 @@ def folder(first, out):
 
 def test_it_prints_a_leaderboard_and_a_verdict(first):
     assert first.exit_code == 0, first.output
-    for name in ("erm", "mixup", "ridge", "boosting", "mean"):
+    for name in {"erm", "mixup"} | BESIDE:
         assert f"\n {name}" in first.stdout
+<<<<<<< HEAD
     assert "tier" in first.stdout
     assert re.search(r"Use |Keep it plain|Look for inputs", first.stdout)
     assert "R5: The study has 2 splits" in first.stdout
     assert "docs/checks.md#r4-few-validation-rows" in first.stdout
     assert "14 runs; this takes about" in first.stderr
+=======
+    assert "recommended" in first.stdout or "keep it plain" in first.stdout
+    assert f"{N_RUNS} runs; this takes about" in first.stderr
+>>>>>>> h-base
     assert "90 rows" in first.stderr
 
 
 def test_it_leaves_a_report_a_model_and_every_run(folder, houses):
     assert "<html" in (folder / "report.html").read_text()
     study = Study.open(folder)
-    assert set(study.chosen) == {"erm", "mixup", "mean", "ridge", "boosting"}
+    assert set(study.chosen) == {"erm", "mixup"} | BESIDE
     model = Ensemble.load(folder / "model")
     assert model.method == study.verdict.recommended
     assert len(model.predict(houses)) == 90
@@ -97,7 +105,7 @@ def test_it_leaves_a_report_a_model_and_every_run(folder, houses):
 
 def test_the_same_command_does_nothing_twice(first, out, houses):
     second = invoke(out, houses, "--target", "price")
-    assert "14 runs, 14 of them done" in second.stderr
+    assert f"{N_RUNS} runs, {N_RUNS} of them done" in second.stderr
     assert second.stdout == first.stdout
 
 
@@ -168,7 +176,7 @@ def test_python_leaves_the_same_files_as_the_command(folder, houses, tmp_path):
     for name in ("study.json", "about.json"):
         assert (folder / name).read_bytes() == (other / name).read_bytes()
     assert records_in(folder) == records_in(other)
-    assert len(records_in(folder)) == 14
+    assert len(records_in(folder)) == N_RUNS
     assert str(study) == str(Study.open(folder))
     # All of the page but how long it took.
     pages = [text_of(place / "report.html") for place in (folder, other)]
@@ -218,16 +226,16 @@ def test_lines_in_a_pipe_say_how_far_it_is(capsys, monkeypatch, plan):
         shown(make_progress(plan, seconds=100))
         assert capsys.readouterr().err.splitlines() == [
             "90 rows",
-            "10 runs; this takes about 1 min 40 s.",
+            "14 runs; this takes about 1 min 40 s.",
         ]
         shown(make_progress(plan, 1, error=2.0, seconds=90))
-    assert capsys.readouterr().err == "1 of 10 runs, about 1 min 30 s left\n"
+    assert capsys.readouterr().err == "1 of 14 runs, about 1 min 30 s left\n"
 
 
 def test_a_study_that_goes_on_says_what_is_done(capsys, plan):
     with Live() as shown:
         shown(make_progress(plan, 4))
-    assert "10 runs, 4 of them done; this takes about 0 s." in capsys.readouterr().err
+    assert "14 runs, 4 of them done; this takes about 0 s." in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("metric", "best"), [("rmse", "1.5"), ("r2", "2")])

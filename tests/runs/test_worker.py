@@ -21,7 +21,7 @@ from regaug.runs.run import Run
 from regaug.runs.tasks import make_tasks
 from regaug.runs.worker import Worker
 from regaug.training import Machine, Settings, fit, fit_many
-from regaug.training.baselines import fit_baseline
+from regaug.training.baselines import PREDICTORS, fit_baseline
 
 
 def make_splits(n=60, splits=2):
@@ -48,8 +48,8 @@ def make_runs(method="erm", *, splits=2, epochs=3, log=False, own=(), **changes)
     return tuple(Run("bowl", method, i, 10 + i, settings, 0, log) for i in range(splits))
 
 
-def baselines(name="ridge", splits=2):
-    return tuple(Run("bowl", name, i, 0) for i in range(splits))
+def baselines(name="ridge", splits=2, *, log=False):
+    return tuple(Run("bowl", name, i, 0, log=log) for i in range(splits))
 
 
 def without_time(records):
@@ -145,9 +145,10 @@ def test_groups_arrive_where_a_worker_is_sent():
     assert scores.worst("rmse")[1] >= scores.rmse
 
 
-def test_a_baseline_has_the_scores_of_fit_baseline(worker):
-    for record in worker.do(baselines("ridge")):
-        expected = fit_baseline("ridge", make_splits()[record.run.split])
+@pytest.mark.parametrize("name", PREDICTORS)
+def test_a_baseline_has_the_scores_of_fit_baseline(worker, name):
+    for record in worker.do(baselines(name)):
+        expected = fit_baseline(name, make_splits()[record.run.split])
         assert record.scores == expected.scores
         assert record.chosen == expected.settings.method_settings
         assert (record.best_epoch, record.epochs, record.curves) == (0, 0, {})
@@ -157,6 +158,18 @@ def test_the_metric_of_the_problem_chooses_a_baselines_penalty():
     expected = fit_baseline("ridge", make_splits()[0], metric="mae")
     (record,) = Worker([make_problem(metric="mae")]).do(baselines("ridge", splits=1))
     assert record.chosen == expected.settings.method_settings
+
+
+def test_a_baseline_may_fit_the_logarithm_and_overflow_far_outside():
+    def positive(part):
+        return Part(part.x, part.y.exp(), part.rows)
+
+    plain = make_splits()
+    near, far = (Split(*map(positive, (s.train, s.validation, s.test))) for s in plain)
+    far.test.x[:2] = torch.tensor([[1e6], [-1e6]])  # a line goes up on one side
+    records = Worker([make_problem([near, far])]).do(baselines("ridge", log=True))
+    assert records[0].scores == fit_baseline("ridge", standardize(near, log=True)).scores
+    assert (records[1].ending, records[1].scores) == ("diverged", {})
 
 
 @pytest.mark.parametrize("own", [False, True], ids=["stack", "own net"])

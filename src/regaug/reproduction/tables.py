@@ -20,6 +20,7 @@ from regaug.training.baselines import baseline_names
 
 IN_DISTRIBUTION = ("airfoil", "no2", "exchange-rate", "electricity", "echo")
 FOMA = ("foma", "foma-rho")
+_FOR_TABLES = ("boosting", "trees", "gp")
 PROTOCOLS: tuple[Rules, ...] = ("paper", "tuned")
 OUT_OF_DISTRIBUTION = ("rcf-mnist", "crimes", "dti", "povertymap")
 # CEMS came after the paper; it can be compared with `regaug compare`.
@@ -138,8 +139,8 @@ def _baselines(data: PaperData, protocol: Rules, splits: int) -> list[Row]:
 @lru_cache(maxsize=8)  # rows are asked for again and again, and a split may take its time
 def _baseline_names(data: PaperData, protocol: Rules) -> tuple[str, ...]:
     names = baseline_names(data.problem(protocol).splits[0])
-    # Boosting fits an ensemble for each target: minutes for a series, and it is no series model.
-    return tuple(name for name in names if name != "boosting" or data.is_table)
+    # Some are fitted for each target: minutes for a series, and they are no series models.
+    return tuple(name for name in names if data.is_table or name not in _FOR_TABLES)
 
 
 def _batches(data: PaperData, methods: Sequence[str], size: Size) -> list[Row]:

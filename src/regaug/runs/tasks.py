@@ -24,7 +24,7 @@ Executor = Literal["process", "ray"]
 Report = Callable[[Sequence[RunRecord]], None]
 
 # What a baseline takes, and what begins with every command, in seconds.
-_BASELINE, _START = 0.3, 2.0
+_BASELINE, _START = 0.6, 2.0
 
 
 @dataclass(frozen=True)

@@ -32,9 +32,8 @@ class Worker:
         """Return what came out of every run of a task."""
         problem = self.problems[task[0].problem]
         if task[0].is_baseline:
-            fit_one = partial(fit_baseline, metric=problem.metric)
-            results = [fit_one(r.method, problem.splits[r.split], seed=r.seed) for r in task]
-        elif problem.is_stacked and task[0].can_stack:
+            return [self._fit_baseline(run) for run in task]
+        if problem.is_stacked and task[0].can_stack:
             results = fit_many(
                 [self._prepare(run.problem, run.split, run.log) for run in task],
                 task[0].method,
@@ -45,6 +44,15 @@ class Worker:
         else:
             return [self._fit(run) for run in task]
         return [self._record(*pair) for pair in zip(task, results, strict=True)]
+
+    def _fit_baseline(self, run: Run) -> RunRecord:
+        problem = self.problems[run.problem]
+        split = self._prepare(run.problem, run.split, run.log)
+        try:
+            result = fit_baseline(run.method, split, seed=run.seed, metric=problem.metric)
+        except NonFiniteError:  # a logarithm far outside of what was seen
+            return RunRecord.diverged(run, problem.splits[run.split])
+        return self._record(run, result)
 
     def _fit(self, run: Run) -> RunRecord:
         """Train one net by itself."""

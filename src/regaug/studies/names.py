@@ -13,7 +13,7 @@ BASELINE_NAMES = {
     "last-value": "the last value",
     "ridge": "ridge regression",
     "boosting": "gradient boosting",
-    "trees": "a forest of trees",
+    "trees": "extremely randomized trees",
     "gp": "a Gaussian process",
 }
 

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from regaug._version import __version__
 from regaug.metrics import METRICS, Scores
+from regaug.training.predictor import Predictor
 from regaug.training.settings import Settings
 
 Ending = Literal["finished", "early", "diverged"]
@@ -60,6 +61,8 @@ class RunResult:
         scores: Scores of ``"validation"`` and ``"test"`` and of further parts, by name.
         predictions: Predictions ``(n, m)`` for the same parts, in the target's own units.
         weights: The model's state, parameters and buffers by name.
+        predictor: What predicts, if it was a baseline: from flat inputs ``(n, d)`` to ``(n, m)``,
+            in the scale of the split.
         seconds: Time it took.
         made_by: Versions of what it was made with.
     """
@@ -72,6 +75,7 @@ class RunResult:
     scores: Mapping[str, Scores]
     predictions: Mapping[str, Tensor] = field(repr=False)
     weights: Mapping[str, Tensor] = field(default_factory=dict, repr=False)
+    predictor: Predictor | None = field(default=None, repr=False)
     seconds: float
     made_by: Mapping[str, str] = field(default_factory=versions, repr=False)
 
@@ -83,7 +87,8 @@ class RunResult:
             "scores": {name: scores.to_dict() for name, scores in self.scores.items()},
             "made_by": dict(self.made_by),
         }
-        return {name: plain[name] for name in plain if name not in ("predictions", "weights")}
+        large = ("predictions", "weights", "predictor")
+        return {name: plain[name] for name in plain if name not in large}
 
 
 def is_best(history: Sequence[Epoch], best_epoch: int, settings: Settings) -> bool:
