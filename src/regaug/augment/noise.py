@@ -1,12 +1,17 @@
 """Gaussian noise on inputs and targets."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, Self
 
 import torch
 from torch import Tensor
 
+from regaug import _random
 from regaug._checks import check_range
+from regaug.augment.across import AcrossRuns
 from regaug.augment.base import Augmentation
+from regaug.augment.numbers import Indices
 from regaug.functional.precision import cast, working_dtype
 
 
@@ -57,12 +62,48 @@ class GaussianNoise(Augmentation[NoiseParams]):
         """Add the noise."""
         return _add(x, params.x), _add(y, params.y)
 
+    @classmethod
+    def across(cls, parts: Sequence[Self], *, ahead: bool = False) -> AcrossRuns[Any]:
+        """Put the augmentations of several runs together: all batches are one stack."""
+        return _NoiseAcross(parts, ahead=ahead)
+
     def _draw_like(self, batch: Tensor) -> Tensor:
-        # Half precision would round small noise away before it is added, so it gets float32.
-        dtype = working_dtype(batch)
-        device = self.generator.device
-        noise = torch.randn(batch.shape, generator=self.generator, device=device, dtype=dtype)
-        return self.sigma * noise.to(batch.device)
+        noise = _random.normals(batch.numel(), self.generator).mul_(self.sigma)
+        return _as(noise.reshape(batch.shape), batch)
+
+
+class _NoiseAcross(AcrossRuns[GaussianNoise]):
+    """Noise on the batches of several runs."""
+
+    can_draw_ahead = True
+
+    def __init__(self, parts: Sequence[GaussianNoise], *, ahead: bool = False) -> None:
+        super().__init__(parts, ahead=ahead)
+        self._sigma = torch.tensor([part.sigma for part in parts], dtype=torch.float64)
+
+    def act(
+        self,
+        runs: Indices,
+        x: Tensor,
+        y: Tensor,
+        *,
+        rows: Tensor | None = None,
+        given: tuple[Tensor, Tensor] | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """Draw for every run and add to all batches."""
+        sizes = x[0].numel(), y[0].numel()
+        draws = torch.from_numpy(self.numbers.take(sum(sizes), runs))
+        noise = _random.normals_at(draws).mul_(self._sigma[torch.from_numpy(runs), None])
+        of_x, of_y = noise.split_with_sizes(sizes, 1)
+        of_x, of_y = _as(of_x.reshape(x.shape), x), _as(of_y.reshape(y.shape), y)
+        for run, one_x, one_y in zip(runs.tolist(), of_x, of_y, strict=True):
+            self.parts[run].params = NoiseParams(one_x, one_y)
+        return _add(x, of_x), _add(y, of_y)
+
+
+def _as(noise: Tensor, batch: Tensor) -> Tensor:
+    # Half precision would round small noise away before it is added, so it gets float32.
+    return noise.to(batch.device, working_dtype(batch))
 
 
 def _add(batch: Tensor, noise: Tensor | None) -> Tensor:
