@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from regaug.augment.base import Augmentation
 
 Part = TypeVar("Part", bound="Augmentation[Any]")
+Given = tuple[Tensor, Tensor]
 
 
 class AcrossRuns(Generic[Part]):
@@ -22,24 +23,26 @@ class AcrossRuns(Generic[Part]):
 
     Every run draws from its own generator, in the order in which its augmentation would alone, so
     it does not depend on the others. This is the plain way: the runs act one after another. Where
-    the arithmetic can take all batches as one stack, an augmentation has a subclass that does so.
+    the arithmetic can take all batches as one stack, see :class:`AtOnce`.
 
     Args:
         parts: The augmentations.
         ahead: The numbers that are drawn may be drawn before they are needed, since nobody else
-            uses the generators. After they are seeded anew call :meth:`restart`.
+            uses the generators. After these are seeded anew call :meth:`restart`.
+
+    Attributes:
+        weights: What the losses of the last batches are to be multiplied by; None if by nothing.
     """
 
-    #: Whether all that is drawn comes from :attr:`numbers`, and may come ahead.
-    can_draw_ahead = False
     #: Whether nothing ever happens, and so nothing needs to be drawn.
     is_idle = False
 
     def __init__(self, parts: Sequence[Part], *, ahead: bool = False) -> None:
         self.parts = parts
         generators = [part.generator for part in parts]
-        self._ahead = DrawnAhead(generators) if ahead and self.can_draw_ahead else None
+        self._ahead = DrawnAhead(generators) if ahead and isinstance(self, AtOnce) else None
         self.numbers: Numbers = self._ahead or FromGenerators(generators)
+        self.weights: Values | None = None
         self._p = np.array([part.p for part in parts])
         # Infinitely slow is not at all.
         self._anneal = np.array([part.anneal or np.inf for part in parts])
@@ -70,7 +73,7 @@ class AcrossRuns(Generic[Part]):
         y: Tensor,
         *,
         rows: Tensor | None = None,
-        given: tuple[Tensor, Tensor] | None = None,
+        given: Given | None = None,
     ) -> tuple[Tensor, Tensor]:
         """Draw and transform for some of the runs; what was drawn is in their ``params``.
 
@@ -83,14 +86,62 @@ class AcrossRuns(Generic[Part]):
             given: What the runs' models are given, as in :meth:`Augmentation.observing`, when ``x``
                 is the output of a layer; None when it is their inputs.
         """
-        new = []
-        with ExitStack() as observations:
-            for number, run in enumerate(runs.tolist()):
-                part, batch = self.parts[run], (x[number], y[number])
+        new, parts = [], [self.parts[run] for run in runs.tolist()]
+        for number, part in enumerate(parts):
+            batch = x[number], y[number]
+            with ExitStack() as observation:
                 if given is not None:
-                    part_given = given[0][number], given[1][number]
-                    observations.enter_context(part.observing(*part_given))
+                    observation.enter_context(part.observing(given[0][number], given[1][number]))
                 params = part.draw(*batch)
                 part.params = part._public(params)
                 new.append(part.transform(*batch, params))
+        if any(part.weighs for part in parts):
+            self.weights = np.array([part.weight for part in parts])
         return torch.stack([one_x for one_x, _ in new]), torch.stack([one_y for _, one_y in new])
+
+
+class AtOnce(AcrossRuns[Part]):
+    """Augmentations of several runs whose arithmetic takes all batches as one stack.
+
+    What is drawn for a batch is made from uniform numbers, and their count is known beforehand:
+    batches of many steps can be transformed in one call.
+    """
+
+    def counts(self, runs: Indices, x: Tensor, y: Tensor) -> int | Indices:
+        """Return how many uniform numbers the batches of some runs need, each or all alike."""
+        raise NotImplementedError
+
+    def transform(
+        self,
+        runs: Indices,
+        x: Tensor,
+        y: Tensor,
+        uniform: Values,
+        *,
+        rows: Tensor | None = None,
+        given: Given | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """Transform batches, of which a run may have several, with their uniform numbers.
+
+        These are a row for each batch, as long as the longest that is needed; see :class:`Numbers`.
+        What was drawn for a run's last batch is in its ``params``; for the rest see :meth:`act`.
+        """
+        raise NotImplementedError
+
+    def act(
+        self,
+        runs: Indices,
+        x: Tensor,
+        y: Tensor,
+        *,
+        rows: Tensor | None = None,
+        given: Given | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """Draw and transform for some of the runs."""
+        uniform = self.numbers.take(self.counts(runs, x, y), runs)
+        return self.transform(runs, x, y, uniform, rows=rows, given=given)
+
+    def last_batches(self, runs: Indices) -> list[tuple[int, Part]]:
+        """Return the number of the last batch of each run, and the run's augmentation."""
+        last = {run: number for number, run in enumerate(runs.tolist())}
+        return [(number, self.parts[run]) for run, number in last.items()]

@@ -14,7 +14,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from regaug import _random
 from regaug._checks import check_finite, check_integer, check_range
-from regaug.augment.across import AcrossRuns
+from regaug.augment.across import AcrossRuns, AtOnce, Given
 from regaug.augment.base import Augmentation
 from regaug.augment.joint import Known, as_rows, joint_rows
 from regaug.augment.numbers import Indices, Values
@@ -186,10 +186,8 @@ class ADA(Augmentation[ADAParams]):
             raise NotFittedError("`ADA` must see the training rows first: call `.fit(x, y)`.")
 
 
-class _ADAAcross(AcrossRuns[ADA]):
+class _ADAAcross(AtOnce[ADA]):
     """ADA on the batches of several runs as one stack."""
-
-    can_draw_ahead = True
 
     def __init__(self, parts: Sequence[ADA], *, ahead: bool = False) -> None:
         super().__init__(parts, ahead=ahead)
@@ -200,23 +198,29 @@ class _ADAAcross(AcrossRuns[ADA]):
         if len(found) == len(parts):
             self._fitted = pad_sequence(found, batch_first=True)
 
-    def act(
+    def counts(self, runs: Indices, x: Tensor, y: Tensor) -> Indices:
+        """Return how many uniform numbers the batches need: one for gamma, if it is not known."""
+        return (self._alpha[runs] > 1.0).astype(np.int64)
+
+    def transform(
         self,
         runs: Indices,
         x: Tensor,
         y: Tensor,
+        uniform: Values,
         *,
         rows: Tensor | None = None,
-        given: tuple[Tensor, Tensor] | None = None,
+        given: Given | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Draw for every run and move the rows of all batches as one stack."""
+        """Move the rows of all batches as one stack."""
         if rows is not None and self._fitted is not None:
             clusters = self._fitted[torch.from_numpy(runs)[:, None], rows]
         else:
             clusters = self._find_clusters(runs, *((x, y) if given is None else given))
-        gamma = self._draw_gamma(runs)
-        for run, one, own in zip(runs.tolist(), gamma.tolist(), clusters, strict=True):
-            self.parts[run].params = ADA.neutral if one == 1.0 else ADAParams(one, own)
+        gamma = self._find_gamma(runs, uniform)
+        for number, part in self.last_batches(runs):
+            one = float(gamma[number])
+            part.params = ADA.neutral if one == 1.0 else ADAParams(one, clusters[number])
         new_x, new_y = ada(
             x.flatten(2),
             y.reshape(*y.shape[:2], -1),
@@ -225,12 +229,11 @@ class _ADAAcross(AcrossRuns[ADA]):
         )
         return new_x.reshape(x.shape), new_y.reshape(y.shape)
 
-    def _draw_gamma(self, runs: Indices) -> Values:
+    def _find_gamma(self, runs: Indices, uniform: Values) -> Values:
         alpha, levels = self._alpha[runs], self._levels[runs]
-        choice = np.zeros(len(runs), dtype=np.int64)
-        moves = np.flatnonzero(alpha > 1.0)
-        if len(moves):
-            choice[moves] = self.numbers.take(1, runs[moves])[:, 0] * (2 * levels[moves])
+        if not uniform.shape[1]:  # no batch is to be moved
+            return np.ones(len(runs))
+        choice = (uniform[:, 0] * (2 * levels)).astype(np.int64)
         beta = 1.0 + (choice // 2 + 1) * (alpha - 1.0) / levels
         gamma: Values = np.where(choice % 2, 1.0 / beta, beta)
         return gamma

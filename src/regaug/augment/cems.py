@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from regaug import _random
 from regaug._checks import check_finite, check_integer, check_range
-from regaug.augment.across import AcrossRuns
+from regaug.augment.across import AcrossRuns, AtOnce, Given
 from regaug.augment.base import Augmentation
 from regaug.augment.joint import (
     Dimension,
@@ -25,7 +25,7 @@ from regaug.augment.joint import (
     joint_rows,
 )
 from regaug.augment.layer import INPUT, AtLayer
-from regaug.augment.numbers import Indices
+from regaug.augment.numbers import Indices, Values
 from regaug.augment.sheets import SheetTable, StoredSheets
 from regaug.dimension import TREE_COLUMNS, TREE_POINTS
 from regaug.exceptions import ArgumentError, NotFittedError, PlaceError
@@ -259,57 +259,65 @@ class CEMS(Augmentation[CEMSParams]):
         return tree
 
 
-class _CEMSAcross(AcrossRuns[CEMS]):
+class _CEMSAcross(AtOnce[CEMS]):
     """CEMS on the batches of several runs."""
-
-    can_draw_ahead = True
 
     def __init__(self, parts: Sequence[CEMS], *, ahead: bool = False) -> None:
         super().__init__(parts, ahead=ahead)
         self._sigma = torch.tensor([part.sigma for part in parts], dtype=torch.float64)
+        self._d: Indices | None = None
+        if parts[0].d != "two_nn":
+            self._d = np.array([part._fixed_d() for part in parts])
         self._tables: list[tuple[Tensor, SheetTable]] | None = None
 
-    def act(
+    def counts(self, runs: Indices, x: Tensor, y: Tensor) -> Indices:
+        """Return how many uniform numbers the batches need: for every row one along each axis."""
+        return x.shape[1] * self._find_dimensions(runs, x, y).clip(min=0)
+
+    def transform(
         self,
         runs: Indices,
         x: Tensor,
         y: Tensor,
+        uniform: Values,
         *,
         rows: Tensor | None = None,
-        given: tuple[Tensor, Tensor] | None = None,
+        given: Given | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Draw for every run; where all know their sheets, move all rows at once."""
+        """Where all runs know their sheets, move the rows of all batches at once."""
         d = self._find_dimensions(runs, x, y)
-        eta = self._draw_steps(runs, d, x.shape[1]).to(x.device)
-        for run, own, count in zip(runs.tolist(), eta, d.tolist(), strict=True):
-            self.parts[run].params = CEMS.neutral if count < 0 else CEMSParams(own[:, :count])
+        eta = self._find_steps(runs, d, x.shape[1], uniform).to(x.device)
+        params = [
+            CEMS.neutral if count < 0 else CEMSParams(own[:, :count])
+            for own, count in zip(eta, d.tolist(), strict=True)
+        ]
+        for number, part in self.last_batches(runs):
+            part.params = params[number]
         if rows is not None and (tables := self._find_tables(working_dtype(x, y))):
             offsets = self._gather_offsets(tables, runs, rows, eta)
             new_x, new_y = add_offsets(x.flatten(2), y.reshape(*y.shape[:2], -1), offsets)
             return new_x.reshape(x.shape), new_y.reshape(y.shape)
         moved = [
-            self.parts[run].transform(one_x, one_y, self.parts[run].params)
-            for run, one_x, one_y in zip(runs.tolist(), x, y, strict=True)
+            self.parts[run].transform(one_x, one_y, own)
+            for run, one_x, one_y, own in zip(runs.tolist(), x, y, params, strict=True)
         ]
         new_x, new_y = (torch.stack(values) for values in zip(*moved, strict=True))
         return new_x, new_y
 
     def _find_dimensions(self, runs: Indices, x: Tensor, y: Tensor) -> Indices:
         """Return d for every batch; -1 where it cannot be estimated."""
-        parts = [self.parts[run] for run in runs.tolist()]
-        d = np.array([0 if part.d == "two_nn" else part._fixed_d() for part in parts])
-        of_batch = np.array([part.d == "two_nn" for part in parts])
-        joint = torch.cat([x.flatten(2).double(), y.reshape(*y.shape[:2], -1).double()], dim=2)
-        if of_batch.any():
+        if self._d is None:  # one of them, and so all of them, take the dimension of each batch
             check_finite(x=x, y=y)
-            d[of_batch] = dimensions_of_each(joint[torch.from_numpy(of_batch)])
-        found: Indices = np.minimum(d, joint.shape[2])
+            joint = torch.cat([x.flatten(2).double(), y.reshape(*y.shape[:2], -1).double()], dim=2)
+            return dimensions_of_each(joint)
+        columns = (x[0].numel() + y[0].numel()) // x.shape[1]
+        found: Indices = np.minimum(self._d[runs], columns)
         return found
 
-    def _draw_steps(self, runs: Indices, d: Indices, n: int) -> Tensor:
-        """Draw the steps of all rows, ``(runs, n, d)``, zero in directions that a run has not."""
-        counts, most = n * d.clip(min=0), max(int(d.max()), 0)
-        steps = _random.normals_at(torch.from_numpy(self.numbers.take(counts, runs)))
+    def _find_steps(self, runs: Indices, d: Indices, n: int, uniform: Values) -> Tensor:
+        """Return the steps of all rows, ``(runs, n, d)``, zero in directions that a run has not."""
+        most = max(int(d.max()), 0)
+        steps = _random.normals_at(torch.from_numpy(uniform))
         steps.mul_(self._sigma[torch.from_numpy(runs), None])
         steps = steps.reshape(len(runs), most, n)
         if (d < most).any():

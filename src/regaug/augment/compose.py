@@ -8,7 +8,7 @@ from typing import Any, Self, TypeAlias, cast
 import torch
 from torch import Tensor, nn
 
-from regaug.augment.across import AcrossRuns
+from regaug.augment.across import AcrossRuns, Given
 from regaug.augment.base import Augmentation
 from regaug.augment.joint import Known
 from regaug.augment.numbers import Indices
@@ -57,7 +57,7 @@ class _NothingAcross(AcrossRuns[Identity]):
         y: Tensor,
         *,
         rows: Tensor | None = None,
-        given: tuple[Tensor, Tensor] | None = None,
+        given: Given | None = None,
     ) -> tuple[Tensor, Tensor]:
         """Return the batches."""
         return x, y

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from regaug import _random
 from regaug._checks import check_choice, check_range
-from regaug.augment.across import AcrossRuns
+from regaug.augment.across import AcrossRuns, AtOnce, Given
 from regaug.augment.base import Augmentation
 from regaug.augment.joint import (
     Dimension,
@@ -196,10 +196,8 @@ class FOMA(Augmentation[FOMAParams]):
         return FOMAParams(params.lam, params.k, params.weight) if params._known else params
 
 
-class _FOMAAcross(AcrossRuns[FOMA]):
+class _FOMAAcross(AtOnce[FOMA]):
     """FOMA on the batches of several runs as one stack of matrices."""
-
-    can_draw_ahead = True
 
     def __init__(self, parts: Sequence[FOMA], *, ahead: bool = False) -> None:
         super().__init__(parts, ahead=ahead)
@@ -215,35 +213,39 @@ class _FOMAAcross(AcrossRuns[FOMA]):
             if part.rho is None and part.k != "two_nn":
                 self._k[number] = part._fixed_cut()
 
-    def act(
+    def counts(self, runs: Indices, x: Tensor, y: Tensor) -> int:
+        """Return how many uniform numbers a batch needs: one for lam."""
+        return 1
+
+    def transform(
         self,
         runs: Indices,
         x: Tensor,
         y: Tensor,
+        uniform: Values,
         *,
         rows: Tensor | None = None,
-        given: tuple[Tensor, Tensor] | None = None,
+        given: Given | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Draw for every run and transform all batches as one stack."""
-        lam, first = self._draw_lam(runs), self.parts[0]
+        """Transform all batches as one stack."""
+        lam, first = self._find_lam(runs, uniform[:, 0]), self.parts[0]
         rows_x, rows_y = x.flatten(2), y.reshape(*y.shape[:2], -1)
         joint = join(rows_x, rows_y, center=first.center)
         k = self._find_cuts(runs, joint)
         is_known = k >= 0
-        lam[~is_known], k[~is_known] = 1.0, 0
+        lam, k = np.where(is_known, lam, 1.0), np.where(is_known, k, 0)
         weights = lam ** self._exponent[runs]
-        drawn = zip(runs.tolist(), lam.tolist(), k.tolist(), weights.tolist(), strict=True)
-        for run, one_lam, one_k, weight in drawn:
-            self.parts[run].params = FOMAParams(one_lam, one_k, weight)
-        for run in runs[~is_known].tolist():
-            self.parts[run].params = FOMA.neutral
+        self.weights = weights if self._exponent.any() else None
+        for number, part in self.last_batches(runs):
+            own = float(lam[number]), int(k[number]), float(weights[number])
+            part.params = FOMAParams(*own) if is_known[number] else FOMA.neutral
         new_x, new_y = first._scale(
             joint, rows_x, rows_y, torch.from_numpy(lam), torch.from_numpy(k).to(x.device)
         )
         return new_x.reshape(x.shape), new_y.reshape(y.shape)
 
-    def _draw_lam(self, runs: Indices) -> Values:
-        uniform, is_range = self.numbers.take(1, runs)[:, 0], self._is_range[runs]
+    def _find_lam(self, runs: Indices, uniform: Values) -> Values:
+        is_range = self._is_range[runs]
         lam = _random.beta_at(self._alpha[runs], uniform)
         if is_range.any():
             low, high = self._range[runs].T

@@ -10,10 +10,10 @@ from torch import Tensor
 
 from regaug import _random
 from regaug._checks import check_range
-from regaug.augment.across import AcrossRuns
+from regaug.augment.across import AcrossRuns, AtOnce, Given
 from regaug.augment.base import Augmentation
 from regaug.augment.joint import as_rows
-from regaug.augment.numbers import Indices
+from regaug.augment.numbers import Indices, Values
 from regaug.exceptions import ArgumentError
 from regaug.functional.mixing import kernel_probabilities, mix
 
@@ -161,40 +161,43 @@ class CMixup(Mixup):
         return _close_partners(y.reshape(len(y), -1), self.bandwidth, draws)
 
 
-class _MixupAcross(AcrossRuns[Mixup]):
+class _MixupAcross(AtOnce[Mixup]):
     """Mixup of the batches of several runs as one stack."""
-
-    can_draw_ahead = True
 
     def __init__(self, parts: Sequence[Mixup], *, ahead: bool = False) -> None:
         super().__init__(parts, ahead=ahead)
         self._alpha = np.array([part.alpha for part in parts])
 
-    def act(
+    def counts(self, runs: Indices, x: Tensor, y: Tensor) -> int:
+        """Return how many uniform numbers a batch needs: for lam, and for the partners."""
+        return 1 if self.parts[0].paired else 1 + x.shape[1]
+
+    def transform(
         self,
         runs: Indices,
         x: Tensor,
         y: Tensor,
+        uniform: Values,
         *,
         rows: Tensor | None = None,
-        given: tuple[Tensor, Tensor] | None = None,
+        given: Given | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Draw for every run and mix all batches as one stack."""
-        lam = _random.beta_at(self._alpha[runs], self.numbers.take(1, runs)[:, 0])
+        """Mix all batches as one stack."""
+        lam = _random.beta_at(self._alpha[runs], uniform[:, 0])
         columns = y.reshape(*y.shape[:2], -1)
         if self.parts[0].paired:
             half = _half(x[0])
             partners = torch.arange(half, 2 * half, device=x.device).expand(len(x), half)
         else:
-            partners = self._draw_partners(runs, columns).to(x.device)
-        for run, one, own in zip(runs.tolist(), lam.tolist(), partners, strict=True):
-            self.parts[run].params = MixupParams(one, own)
+            partners = self._find_partners(runs, columns, uniform[:, 1:]).to(x.device)
+        for number, part in self.last_batches(runs):
+            part.params = MixupParams(float(lam[number]), partners[number])
         new_x, new_y = mix(x.flatten(2), columns, lam=torch.from_numpy(lam), partners=partners)
         shape = new_x.shape[:2]
         return new_x.reshape(*shape, *x.shape[2:]), new_y.reshape(*shape, *y.shape[2:])
 
-    def _draw_partners(self, runs: Indices, y: Tensor) -> Tensor:
-        return torch.from_numpy(self.numbers.take(y.shape[1], runs).argsort(axis=1))
+    def _find_partners(self, runs: Indices, y: Tensor, uniform: Values) -> Tensor:
+        return torch.from_numpy(uniform.argsort(axis=1))
 
 
 class _CMixupAcross(_MixupAcross):
@@ -204,9 +207,9 @@ class _CMixupAcross(_MixupAcross):
         super().__init__(parts, ahead=ahead)
         self._bandwidth = np.array([part.bandwidth for part in parts])
 
-    def _draw_partners(self, runs: Indices, y: Tensor) -> Tensor:
-        draws = torch.from_numpy(self.numbers.take(y.shape[1], runs)).to(y.device)
-        return _close_partners(y, torch.from_numpy(self._bandwidth[runs]).to(y.device), draws)
+    def _find_partners(self, runs: Indices, y: Tensor, uniform: Values) -> Tensor:
+        bandwidth, draws = torch.from_numpy(self._bandwidth[runs]), torch.tensor(uniform)
+        return _close_partners(y, bandwidth.to(y.device), draws.to(y.device))
 
 
 def _close_partners(y: Tensor, bandwidth: float | Tensor, draws: Tensor) -> Tensor:

@@ -9,9 +9,9 @@ from torch import Tensor
 
 from regaug import _random
 from regaug._checks import check_range
-from regaug.augment.across import AcrossRuns
+from regaug.augment.across import AcrossRuns, AtOnce, Given
 from regaug.augment.base import Augmentation
-from regaug.augment.numbers import Indices
+from regaug.augment.numbers import Indices, Values
 from regaug.functional.precision import cast, working_dtype
 
 
@@ -72,32 +72,34 @@ class GaussianNoise(Augmentation[NoiseParams]):
         return _as(noise.reshape(batch.shape), batch)
 
 
-class _NoiseAcross(AcrossRuns[GaussianNoise]):
+class _NoiseAcross(AtOnce[GaussianNoise]):
     """Noise on the batches of several runs."""
-
-    can_draw_ahead = True
 
     def __init__(self, parts: Sequence[GaussianNoise], *, ahead: bool = False) -> None:
         super().__init__(parts, ahead=ahead)
         self._sigma = torch.tensor([part.sigma for part in parts], dtype=torch.float64)
 
-    def act(
+    def counts(self, runs: Indices, x: Tensor, y: Tensor) -> int:
+        """Return how many uniform numbers a batch needs: one for each of its values."""
+        return x[0].numel() + y[0].numel()
+
+    def transform(
         self,
         runs: Indices,
         x: Tensor,
         y: Tensor,
+        uniform: Values,
         *,
         rows: Tensor | None = None,
-        given: tuple[Tensor, Tensor] | None = None,
+        given: Given | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Draw for every run and add to all batches."""
-        sizes = x[0].numel(), y[0].numel()
-        draws = torch.from_numpy(self.numbers.take(sum(sizes), runs))
-        noise = _random.normals_at(draws).mul_(self._sigma[torch.from_numpy(runs), None])
-        of_x, of_y = noise.split_with_sizes(sizes, 1)
+        """Add the noise to all batches."""
+        noise = _random.normals_at(torch.from_numpy(uniform))
+        noise.mul_(self._sigma[torch.from_numpy(runs), None])
+        of_x, of_y = noise.split_with_sizes((x[0].numel(), y[0].numel()), 1)
         of_x, of_y = _as(of_x.reshape(x.shape), x), _as(of_y.reshape(y.shape), y)
-        for run, one_x, one_y in zip(runs.tolist(), of_x, of_y, strict=True):
-            self.parts[run].params = NoiseParams(one_x, one_y)
+        for number, part in self.last_batches(runs):
+            part.params = NoiseParams(of_x[number], of_y[number])
         return _add(x, of_x), _add(y, of_y)
 
 

@@ -13,7 +13,8 @@ from regaug.data.scaling import Scaler
 from regaug.exceptions import DivergedError
 from regaug.models import MLP
 from regaug.training import RunResult, Settings, fit_many
-from regaug.training.stacked.net import Layout, Stage, predict
+from regaug.training.stacked.net import Layout, predict
+from regaug.training.stacked.stages import Stage
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,11 +68,11 @@ class Members:
         """The width of the widest layer, and the nets of all members."""
         inputs = next(iter(self.weights.values())).shape[-1]
         layout = self.layout(inputs, len(self.scaler.mean), self.hidden)
-        rows = [
-            layout.join({name: weight[number] for name, weight in self.weights.items()})
+        nets = [
+            {name: weight[number] for name, weight in self.weights.items()}
             for number in range(len(self))
         ]
-        return layout.widest, layout.stages(torch.stack(rows).double())
+        return layout.widest, layout.stages(layout.stack(nets, torch.float64))
 
 
 def mean_and_spread(values: Tensor) -> tuple[Tensor, Tensor]:

@@ -8,6 +8,7 @@ from regaug.data.base import Part, Split
 from regaug.models import MLP
 from regaug.training import Settings
 from regaug.training.stacked.augmentation import StackAugmentation
+from regaug.training.stacked.batches import Batches
 from regaug.training.stacked.training import Training
 
 RUNS, N, COLUMNS, HIDDEN = 4, 12, 3, (5, 6)
@@ -29,16 +30,25 @@ def make_runs(method, **own):
     return runs
 
 
+def make_steps(stack, batches, progress=(0.0,), rows=None):
+    """Take one step for each value of progress, with batches `(steps, runs, n, d)`."""
+    steps = len(progress)
+    progress = np.repeat(np.array(progress)[:, None], RUNS, axis=1)
+    x, y = batches
+    return list(stack.steps(Batches(x, y, rows, progress, [RUNS] * steps)))
+
+
 def augment(runs, place, batches, hidden=None, progress=0.0):
     """Take one step at a place; `hidden` arrives there, if it is a layer.
 
     `runs` may be those of a stack that goes on.
     """
     stack = runs if isinstance(runs, StackAugmentation) else StackAugmentation(runs)
-    step = stack.step(np.full(RUNS, progress), *batches)
-    if place != INPUT:
-        assert torch.equal(step.forward(INPUT, batches[0]), batches[0])
-    return step, step.forward(place, batches[0] if hidden is None else hidden)
+    [step] = make_steps(stack, [batch[None] for batch in batches], [progress])
+    if place == INPUT:
+        return step, step.x
+    assert torch.equal(step.x, batches[0])
+    return step, step.forward(place, hidden)
 
 
 CASES = [
@@ -53,33 +63,61 @@ CASES = [
     ("foma-rho", {"p": 0.5, "append": True}),
     ("foma-rho", {"p": 0.0, "append": True}),
     ("foma-rho", {"p": 1.0, "anneal": None}),
+    ("cems", {"p": 0.5, "neighbors": 5}),
+    ("cems", {"p": 0.5, "neighbors": "batch", "d": "two_nn"}),
 ]
 
 
+@pytest.mark.parametrize("at_once", [1, 3, 6])
 @pytest.mark.parametrize(("method", "own"), CASES, ids=str)
-def test_every_run_gets_what_its_own_augmentation_gives(method, own):
+def test_every_run_gets_what_its_own_augmentation_gives(method, own, at_once):
+    """However many steps are augmented at once."""
     stack, others = StackAugmentation(make_runs(method, **own)), make_runs(method, **own)
     touched = 0
-    for number in range(6):
-        x, y = make_batches(seed=number)
-        step, new_x = augment(stack, INPUT, (x, y), progress=0.1 * number)
+    for start in range(0, 6, at_once):
+        numbers = range(start, start + at_once)
+        x, y = (torch.stack(t) for t in zip(*map(make_batches, numbers), strict=True))
+        steps = make_steps(stack, (x, y), [0.1 * number for number in numbers])
+        for number, step in zip(numbers, steps, strict=True):
+            for run, other in enumerate(others):
+                other.augmentation.progress = 0.1 * number
+                expected = other.augmentation(x[number - start, run], y[number - start, run])
+                found = step.x[run], step.targets[run]
+                if len(expected[0]) < len(found[0]):  # appended to nothing: all are there twice
+                    expected = [torch.cat([t, t]) for t in expected]
+                for one, wanted in zip(found, expected, strict=True):
+                    torch.testing.assert_close(one, wanted, rtol=0, atol=1e-12)
+                touched += other.augmentation.params is not other.augmentation.neutral
         for run, other in enumerate(others):
-            other.augmentation.progress = 0.1 * number
-            expected_x, expected_y = other.augmentation(x[run], y[run])
-            own_x, own_y = new_x[run], step.targets[run]
-            if len(expected_x) < len(own_x):  # appended to nothing: all rows are there twice
-                expected_x, expected_y = (torch.cat([t, t]) for t in (expected_x, expected_y))
-            torch.testing.assert_close(own_x, expected_x, rtol=0, atol=1e-12)
-            torch.testing.assert_close(own_y, expected_y, rtol=0, atol=1e-12)
             assert (stack.parts[run].params is stack.parts[run].neutral) == (
                 other.augmentation.params is other.augmentation.neutral
             )
-            touched += other.augmentation.params is not other.augmentation.neutral
     if own.get("p") == 0.5:  # some batches were touched and some were not
         assert 0 < touched < 6 * RUNS
     for run, rest in enumerate(stack.across.numbers.take(3, np.arange(RUNS))):
         expected = _random.uniforms(3, others[run].augmentation.generator)
         assert rest.tolist() == expected.tolist()  # the streams are at the same place
+
+
+@pytest.mark.parametrize("d", ["two_nn_data", "own"])
+def test_batches_of_which_some_need_fewer_numbers_are_augmented_at_once(d):
+    """Also where the batch that would need most is not touched."""
+    own = {"p": 0.5, "neighbors": 5, "sigma": 0.1, "anneal": None}
+    stacks = []
+    for _ in range(2):
+        runs = make_runs("cems", **own)
+        for number, run in enumerate(runs):
+            x, y = run.split.train.x, run.split.train.y
+            run.augmentation.d = 1 + number % 3 if d == "own" else d
+            run.augmentation.fit(x, y)
+        stacks.append(StackAugmentation(runs))
+    for seed in range(8):
+        x, y = (batch[None] for batch in make_batches(seed))
+        [step] = make_steps(stacks[0], (x, y))
+        for run, part in enumerate(stacks[1].parts):
+            new_x, new_y = part(x[0, run], y[0, run])
+            torch.testing.assert_close(step.x[run], new_x, rtol=0, atol=1e-12)
+            torch.testing.assert_close(step.targets[run], new_y, rtol=0, atol=1e-12)
 
 
 def test_the_batches_are_not_modified():
@@ -97,7 +135,7 @@ def test_a_layer_that_is_not_meant_is_left_alone():
     step, _ = augment(make_runs("mixup", place="block_2"), INPUT, batches)
     hidden = make_batches(1, columns=5)[0]
     assert step.forward("block_1", hidden) is hidden
-    assert step.targets is batches[1]
+    assert torch.equal(step.targets, batches[1])
     assert not torch.equal(step.forward("block_2", hidden), hidden)
     delta = torch.ones_like(hidden)
     assert step.backward("block_1", delta, delta[..., :1]) is delta
@@ -108,7 +146,7 @@ def test_of_several_layers_each_run_acts_at_one():
     stack = StackAugmentation(make_runs("manifold-mixup", anneal=None))
     seen = set()
     for _ in range(10):
-        step = stack.step(np.zeros(RUNS), *batches)
+        [step] = make_steps(stack, [batch[None] for batch in batches])
         first, second = step.forward("block_1", hidden), step.forward("block_2", hidden)
         at_first = ~(first == hidden).all(dim=2).all(dim=1)
         at_second = ~(second == hidden).all(dim=2).all(dim=1)
@@ -222,11 +260,11 @@ def test_the_way_back_is_the_derivative_of_each_run_s_own_augmentation(method, o
 def test_training_rows_by_number_are_found_like_the_rows_themselves():
     """Clusters and sheets of training rows are looked up, and are those that a search finds."""
     for method, own in (("ada", {"clusters": 3}), ("cems", {"d": 2, "neighbors": 5, "sigma": 0.1})):
-        batches, numbers = make_batches(), torch.arange(N).expand(RUNS, N)
+        batches, numbers = make_batches(), torch.arange(N).expand(1, RUNS, N)
         found = []
         for rows in (None, numbers):
             stack = StackAugmentation(make_runs(method, anneal=None, **own))
-            step = stack.step(np.zeros(RUNS), *(t.float().double() for t in batches), rows)
-            found.append((step.forward(INPUT, batches[0].float().double()), step.targets))
+            [step] = make_steps(stack, [t[None].float().double() for t in batches], rows=rows)
+            found.append((step.x, step.targets))
         for one, other in zip(*found, strict=True):
             torch.testing.assert_close(one, other, rtol=0, atol=1e-10)

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from regaug.training.settings import Settings
+from regaug.training.stacked.stages import Weights
 from regaug.training.stacked.training import Training
 
 _BETA1, _BETA2, _EPSILON = 0.9, 0.999, 1e-8
@@ -19,19 +20,19 @@ class _Alike:
 
     settings: Settings
     n_batches: int
-    stop: int  # the number of the run behind the last one
-    state: tuple[Tensor, ...]  # their weights and Adam's running means of gradient and square
-    steps: Tensor  # taken so far, as torch counts them
+    runs: slice
+    state: tuple[Weights, Weights, Weights]  # weights, running means of gradient and of its square
+    steps: list[Tensor]  # taken so far, of every weight, as torch counts them
 
 
 class StackedAdam:
-    """Adam and AdamW for the weights ``(runs, weights)`` of runs, changed in place.
+    """Adam and AdamW for the weights of runs, changed in place.
 
     Runs with more steps in an epoch come first; runs that share their rates stand together.
     """
 
-    def __init__(self, weights: Tensor, means: Tensor, squares: Tensor) -> None:
-        self.weights, self.means, self.squares = weights, means, squares
+    def __init__(self, weights: Weights, means: Weights, squares: Weights) -> None:
+        self._state = weights, means, squares
         self._alike: list[_Alike] = []
 
     def start_epoch(self, runs: Sequence[Training], epoch: int) -> None:
@@ -39,35 +40,32 @@ class StackedAdam:
         self._alike, start = [], 0
         for (n_batches, _), members in groupby(runs, lambda r: (len(r.sampler), r.rates)):
             alike = list(members)
-            place = slice(start, start := start + len(alike))
-            state = tuple(t[place] for t in (self.weights, self.means, self.squares))
-            steps = torch.tensor(float(epoch * n_batches))
-            self._alike.append(_Alike(alike[0].settings, n_batches, start, state, steps))
+            own = slice(start, start := start + len(alike))
+            weights, means, squares = ([part[own] for part in whole] for whole in self._state)
+            steps = [torch.tensor(float(epoch * n_batches))] * len(weights)
+            state = weights, means, squares
+            self._alike.append(_Alike(alike[0].settings, n_batches, own, state, steps))
 
-    def step(self, gradient: Tensor, epoch: int, number: int) -> None:
+    def step(self, gradient: Weights, epoch: int, number: int) -> None:
         """Take one step for the runs that have a gradient, the first ones."""
-        start = 0
         for group in self._alike:
-            if group.stop > len(gradient):
+            if group.runs.stop > len(gradient[0]):
                 break
-            own, grad = group.settings, gradient[start : group.stop]
-            start = group.stop
+            own, own_gradient = group.settings, [part[group.runs] for part in gradient]
             if own.clip is not None:
-                norm = torch.linalg.vector_norm(grad, dim=1, keepdim=True)
-                grad = grad * (own.clip / (norm + 1e-6)).clamp(max=1.0)
-            rate = own.rate_at((epoch + number / group.n_batches) / own.epochs)
+                own_gradient = _clip(own_gradient, own.clip)
+            group.steps[0].add_(1.0)  # the same for all of them
             # What torch.optim calls in the end, five times as fast for a single run.
-            kind = torch._fused_adamw_ if own.optimizer == "adamw" else torch._fused_adam_
-            weights, means, squares = ([tensor] for tensor in group.state)
-            group.steps += 1
-            kind(
+            update = torch._fused_adamw_ if own.optimizer == "adamw" else torch._fused_adam_
+            weights, means, squares = group.state
+            update(
                 weights,
-                [grad],
+                own_gradient,
                 means,
                 squares,
                 [],
-                [group.steps],
-                lr=rate,
+                group.steps,
+                lr=own.rate_at((epoch + number / group.n_batches) / own.epochs),
                 beta1=_BETA1,
                 beta2=_BETA2,
                 weight_decay=own.weight_decay,
@@ -75,3 +73,11 @@ class StackedAdam:
                 amsgrad=False,
                 maximize=False,
             )
+
+
+def _clip(gradient: Weights, most: float) -> Weights:
+    """Return the gradients of some runs, each shrunk to a norm of at most ``most``."""
+    norms = [torch.linalg.vector_norm(part.flatten(1), dim=1) for part in gradient]
+    norm = torch.linalg.vector_norm(torch.stack(norms), dim=0)
+    factor = (most / (norm + 1e-6)).clamp(max=1.0)
+    return [part * factor.reshape(-1, *[1] * (part.ndim - 1)) for part in gradient]

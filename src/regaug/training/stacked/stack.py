@@ -4,12 +4,9 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from regaug.augment.layer import INPUT
-from regaug.augment.numbers import Values
 from regaug.data.base import Part
 from regaug.exceptions import NonFiniteError
 from regaug.metrics import Scores
@@ -17,13 +14,13 @@ from regaug.training.results import Epoch, RunResult
 from regaug.training.scores import score_parts
 from regaug.training.settings import Recorded
 from regaug.training.stacked.augmentation import StackAugmentation
+from regaug.training.stacked.batches import epoch_batches
 from regaug.training.stacked.net import Layout, Learner, predict
 from regaug.training.stacked.optimizer import StackedAdam
 from regaug.training.stacked.rows import StackedRows
+from regaug.training.stacked.stages import Weights
+from regaug.training.stacked.step import StepAugmentation
 from regaug.training.stacked.training import Training
-
-# Numbers in the batches that are gathered at a time (16 MB).
-_GATHERED = 2**22
 
 
 class Stack:
@@ -48,10 +45,9 @@ class Stack:
         self.rows = StackedRows(splits, dtype)
         self.split_of_run = [splits.index(run.split) for run in self.runs]
         self.layout = Layout.of(runs[0].net)
-        initial = [self.layout.join(run.net.state_dict()) for run in self.runs]
-        self.weights = torch.stack(initial).to(dtype)
-        self.best = self.weights.clone()
-        self.means, self.squares = torch.zeros_like(self.weights), torch.zeros_like(self.weights)
+        self.weights = self.layout.stack([run.net.state_dict() for run in self.runs], dtype)
+        self.best = [weight.clone() for weight in self.weights]
+        self.means, self.squares = ([torch.zeros_like(w) for w in self.weights] for _ in range(2))
         self._start()
 
     def _start(self) -> None:
@@ -65,55 +61,36 @@ class Stack:
         epoch = 0
         while self.runs:
             start = time.perf_counter()
-            self._note(self._train_epoch(epoch))
+            self._note(self.train_epoch(epoch))
             seconds = (time.perf_counter() - start) / len(self.runs)
             for run in self.runs:
                 run.seconds += seconds
             yield from self._take_out_ended()
             epoch += 1
 
-    def _train_epoch(self, epoch: int) -> list[float]:
+    def train_epoch(self, epoch: int) -> list[float]:
         """Take the steps of one epoch and return the mean loss of every run."""
         self.augmentation.start_epoch(epoch)
         self.optimizer.start_epoch(self.runs, epoch)
-        counts = np.array([len(run.sampler) for run in self.runs])
-        epochs = np.array([run.settings.epochs for run in self.runs])
         totals = torch.zeros(len(self.runs), dtype=torch.float64)
-        for number, batch in enumerate(self._batches(epoch)):
-            active = int((counts > number).sum())
-            progress = ((epoch + number / counts) / epochs)[:active]
-            loss, gradient = self._loss_and_gradient(progress, *(t[:active] for t in batch))
-            self.optimizer.step(gradient, epoch, number)
-            totals[:active] += loss
-        return (totals / torch.from_numpy(counts)).tolist()
+        number = 0
+        for batches in epoch_batches(self.runs, self.split_of_run, self.rows, epoch):
+            for step in self.augmentation.steps(batches):
+                loss, gradient = self._loss_and_gradient(step)
+                self.optimizer.step(gradient, epoch, number)
+                totals[: len(loss)] += loss
+                number += 1
+        return (totals / torch.tensor([len(run.sampler) for run in self.runs])).tolist()
 
-    def _loss_and_gradient(
-        self, progress: Values, rows: Tensor, x: Tensor, y: Tensor
-    ) -> tuple[Tensor, Tensor]:
+    def _loss_and_gradient(self, step: StepAugmentation) -> tuple[Tensor, Weights]:
         """Return the loss of every run that takes part, ``(runs,)``, and the gradient."""
-        if self._learner is None or len(self._learner.gradient) != len(x):
-            self._learner = Learner(self.layout, self.weights[: len(x)])
-        step = self.augmentation.step(progress, x, y, rows)
-        loss = self._learner.loss_and_gradient(step.forward(INPUT, x), step)
+        active = len(step.x)
+        if self._learner is None or len(self._learner) != active:
+            self._learner = Learner(self.layout, [weight[:active] for weight in self.weights])
+        loss = self._learner.loss_and_gradient(step.x, step)
         if step.is_lost is not None:
             loss.masked_fill_(step.is_lost, math.nan)
         return loss, self._learner.gradient
-
-    def _batches(self, epoch: int) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-        """Give the batches of an epoch: the numbers of their training rows, inputs, targets."""
-        epochs = []
-        for run in self.runs:
-            run.sampler.set_epoch(epoch)
-            epochs.append(run.sampler.epoch_batches())
-        rows = np.zeros((len(epochs[0]), len(epochs), len(epochs[0][0])), dtype=np.int64)
-        for number, own in enumerate(epochs):
-            rows[: len(own), number] = np.concatenate(own).reshape(len(own), -1)
-        numbers = torch.from_numpy(rows)
-        firsts = torch.tensor([self.rows.first_row[split] for split in self.split_of_run])
-        size = max(1, _GATHERED // (numbers[0].numel() * self.rows.x.shape[1]))
-        for some in torch.split(numbers, size):
-            places = some + firsts[:, None]
-            yield from zip(some, self.rows.x[places], self.rows.y[places], strict=True)
 
     def _note(self, losses: Sequence[float]) -> None:
         """Add the epoch to the history of every run, and keep the weights of the best."""
@@ -128,8 +105,9 @@ class Stack:
             own = {part: values[number] for part, values in errors.items()}
             line = Epoch(loss, own.get("train"), own.get("validation", math.nan), own.get("test"))
             is_best.append(run.note(line))
-        chosen = torch.tensor(is_best)
-        self.best[chosen] = self.weights[chosen]
+        chosen = torch.tensor(is_best).nonzero().squeeze(1)
+        for best, weight in zip(self.best, self.weights, strict=True):
+            best[chosen] = weight[chosen]
 
     def _predict(self, part: str) -> Tensor:
         """Predict the rows of a part with the weights of every run, ``(runs, n, m)``."""
@@ -149,19 +127,21 @@ class Stack:
         left = [number for number, run in enumerate(self.runs) if run.ending is None]
         self.runs = [self.runs[number] for number in left]
         self.split_of_run = [self.split_of_run[number] for number in left]
-        self.weights, self.best = self.weights[left], self.best[left]
-        self.means, self.squares = self.means[left], self.squares[left]
+        self.weights, self.best, self.means, self.squares = (
+            [part[left] for part in whole]
+            for whole in (self.weights, self.best, self.means, self.squares)
+        )
         if self.runs:
             self._start()
 
     def _result(self, number: int) -> RunResult:
-        run, best = self.runs[number], self.best[number]
+        run, best = self.runs[number], [weight[number : number + 1] for weight in self.best]
         try:
             scores, predictions = self._score(run, best)
         except NonFiniteError:
             # The best epoch's weights overflow on some rows: as if there had been no epoch.
             run.best_epoch, run.ending = 0, "diverged"
-            best = self.layout.join(run.net.state_dict()).to(best)
+            best = self.layout.stack([run.net.state_dict()], best[0].dtype)
             scores, predictions = self._score(run, best)
         return RunResult(
             method=run.method,
@@ -171,15 +151,17 @@ class Stack:
             ending=run.ending or "finished",
             scores=scores,
             predictions=predictions,
-            weights=self.layout.name(best),
+            weights=self.layout.name(best, 0),
             seconds=run.seconds,
         )
 
-    def _score(self, run: Training, weights: Tensor) -> tuple[dict[str, Scores], dict[str, Tensor]]:
-        stages = self.layout.stages(weights[None])
+    def _score(
+        self, run: Training, weights: Weights
+    ) -> tuple[dict[str, Scores], dict[str, Tensor]]:
+        stages = self.layout.stages(weights)
 
         def predict_part(part: Part) -> Tensor:
-            x = part.x[:].flatten(1).to(weights.dtype)
+            x = part.x[:].flatten(1).to(weights[0].dtype)
             with torch.no_grad():
                 blocks = torch.split(x, max(1, self.block // self.layout.widest))
                 return torch.cat([predict(stages, block[None])[0] for block in blocks])
