@@ -1,25 +1,31 @@
-"""Thirty stacked runs against thirty runs of the plain loop, with and without FOMA."""
+"""Stacked runs against the plain loop, and a stack with each method against one with erm."""
 
 from collections.abc import Callable, Iterator
 
 import numpy as np
+import torch
 
 from benchmarks.baseline import Loss, make_data, make_step, plain_loss
 from benchmarks.step import at_a_layer, on_inputs
 from benchmarks.timing import Row, interleaved
-from regaug import FOMA
-from regaug.data import Part, Split
+from regaug import FOMA, methods
+from regaug.data import Part, Split, load, standardize
 from regaug.training import Settings, fit_many
+from regaug.training.stacked.stack import Stack
+from regaug.training.stacked.training import Training
 
 RUNS, EPOCHS, REPEATS = 30, 3, 5
 BATCHES = 64
+# Of the stack with each method: trained this far, through what it anneals.
+METHOD_RUNS, METHOD_EPOCHS, SPLITS = 32, 30, 4
 
 
 def measure() -> Iterator[Row]:
-    yield from _measure(32, (7.0, 6.0, 4.0))
+    yield from _measure(32, (8.0, 8.0, 6.0))
     yield from _measure(64)
     yield from _measure(128)
     yield from _measure(32, fused=True)
+    yield from _measure_methods()
 
 
 def _measure(
@@ -65,3 +71,38 @@ def _stacked_runs(batch_size: int, method: str, own: dict[str, object]) -> Calla
         for seed in range(RUNS)
     ]
     return lambda: fit_many(split, method, settings, record=["validation"])
+
+
+def _measure_methods() -> Iterator[Row]:
+    """Measure the steps of a stack with each method against those with erm."""
+    cases = {name: (name, {}) for name in methods.names() if name != "erm"}
+    cases |= {"foma-rho at a layer": ("foma-rho", {"place": "layer"})}
+    plain, *ours = interleaved(
+        [_all_epochs(*case) for case in [("erm", {}), *cases.values()]], REPEATS
+    )
+    for name, seconds in zip(cases, ours, strict=True):
+        words = f"{METHOD_RUNS} runs, batch 32, built-in table: {name} against erm"
+        yield Row(words, plain, seconds, faster=False, budget=1.5)
+
+
+def _all_epochs(method: str, own: dict[str, object]) -> Callable[[], object]:
+    """Return the steps of a training, without what comes before and between them."""
+    splits = [standardize(load("diabetes").split(seed)) for seed in range(SPLITS)]
+    runs = [
+        Training.make(
+            number,
+            splits[number % SPLITS],
+            method,
+            Settings(epochs=METHOD_EPOCHS, batch_size=32, seed=number, method_settings=own),
+            (128, 128),
+            None,
+        )
+        for number in range(METHOD_RUNS)
+    ]
+    stack = Stack(runs, torch.float32, ("validation",))
+
+    def train() -> None:
+        for epoch in range(METHOD_EPOCHS):
+            stack.train_epoch(epoch)
+
+    return train

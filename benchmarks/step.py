@@ -14,7 +14,7 @@ REPEATS = 600
 
 
 def measure() -> Iterator[Row]:
-    yield from _measure("step, batch 32", 32, budgets=(1.5, 2.2))
+    yield from _measure("step, batch 32", 32, budgets=(1.3, 2.0))
     yield from _measure("step, batch 64", 64)
     yield from _measure("step, batch 128", 128)
     yield from _measure("step, batch 32, fused Adam", 32, fused=True)

@@ -1,12 +1,16 @@
 """Random draws that depend on an explicit seed or generator and on nothing else."""
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import IntEnum
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
+from torch import Tensor
 
+Values = NDArray[np.float64]
 _WORD = 2**32 - 1
 
 
@@ -61,10 +65,17 @@ def numpy_generator(stream: Stream, seed: int, *numbers: int) -> np.random.Gener
     return np.random.Generator(np.random.PCG64(_sequence(stream, seed, numbers)))
 
 
+def uniforms(count: int, generator: torch.Generator) -> Tensor:
+    """Draw ``count`` numbers from [0, 1): the same ones as one by one.
+
+    Whatever an augmentation draws is made from such numbers, so that they can be drawn ahead.
+    """
+    return torch.rand(count, generator=generator, device=generator.device, dtype=torch.float64)
+
+
 def uniform(low: float, high: float, generator: torch.Generator) -> float:
     """Draw one number from [low, high)."""
-    draw = torch.rand((), generator=generator, device=generator.device, dtype=torch.float64)
-    return low + (high - low) * draw.item()
+    return low + (high - low) * uniforms(1, generator).item()
 
 
 def beta(alpha: float, generator: torch.Generator) -> float:
@@ -74,16 +85,37 @@ def beta(alpha: float, generator: torch.Generator) -> float:
     uniform draw, and stays right where ratios of Gamma draws underflow, at small ``alpha``.
     """
     draw = uniform(0.0, 1.0, generator)
-    if alpha == 1.0:
-        return draw
+    return draw if alpha == 1.0 else float(beta_at(np.array(alpha), np.array(draw)))
+
+
+def beta_at(alpha: Values, uniform: Values) -> Values:
+    """Return the draws from Beta(alpha, alpha) that belong to uniform ones."""
+    if (alpha == 1.0).all():
+        return uniform
     from scipy.special import betaincinv
 
-    return float(betaincinv(alpha, alpha, draw))
+    return np.where(alpha == 1.0, uniform, betaincinv(alpha, alpha, uniform))
 
 
 def integer(high: int, generator: torch.Generator) -> int:
     """Draw one whole number from 0 to ``high`` - 1."""
-    return int(torch.randint(high, (), generator=generator, device=generator.device).item())
+    return int(uniform(0.0, 1.0, generator) * high)
+
+
+def permutation(n: int, generator: torch.Generator) -> Tensor:
+    """Draw an order of ``n`` things, on the generator's device."""
+    return uniforms(n, generator).argsort()
+
+
+def normals(count: int, generator: torch.Generator) -> Tensor:
+    """Draw ``count`` numbers from N(0, 1), in float64, on the generator's device."""
+    return normals_at(uniforms(count, generator))
+
+
+def normals_at(uniform: Tensor) -> Tensor:
+    """Return the draws from N(0, 1) that belong to uniform ones."""
+    # The inverse of the distribution function, which is infinite at 0.
+    return torch.erfinv(uniform.clamp(min=2.0**-54).mul_(2.0).sub_(1.0)).mul_(math.sqrt(2.0))
 
 
 def derive(stream: Stream, seed: int, *numbers: int) -> int:

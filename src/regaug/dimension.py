@@ -18,6 +18,8 @@ from regaug.functional.decomposition import rank_at_share
 TREE_COLUMNS, TREE_POINTS = 15, 1_000
 # Neighbors that are measured again exactly after a search by matrix products.
 _CANDIDATES = 8
+# Points nearer than this, as a square and beside the size of the set, lose digits in products.
+_CLOSE = 1e-6
 Values = NDArray[np.float64]
 Points = NDArray[Any] | Tensor
 
@@ -89,6 +91,36 @@ def two_nn(
     return TwoNN(dimension, dimension_ml, len(rows) - n, fitted, neg_log_survival)
 
 
+def two_nn_of_each(points: Tensor, *, keep: float = 0.9) -> Values:
+    """Return ``two_nn(one, keep=keep).dimension`` of every set of few points ``(sets, n, d)``.
+
+    All distances of a set are computed at once. NaN stands for a set with fewer than three points
+    without a duplicate.
+    """
+    n_sets, n, _ = points.shape
+    if n < 3:
+        return np.full(n_sets, np.nan)
+    squares = _squared_distances(points.detach().double()).cpu().numpy()
+    nearest = np.partition(squares, 2, axis=-1)[:, :, :2]
+    nearest.sort(axis=-1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log_mu = 0.5 * (np.log(nearest[:, :, 1]) - np.log(nearest[:, :, 0]))
+    is_usable = (nearest[:, :, 0] > 0) & np.isfinite(log_mu)
+    log_mu[~is_usable] = np.inf
+    log_mu.sort(axis=1)
+    count = is_usable.sum(axis=1)[:, None]
+    rank = np.arange(1, n + 1)
+    is_fitted = rank <= np.minimum((keep * count).astype(np.int64), count - 1)
+    log_mu[~is_fitted] = 0.0
+    survival = np.where(is_fitted, rank / np.maximum(count, 1), 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slope: Values = -(log_mu * np.log1p(-survival)).sum(axis=1) / np.square(log_mu).sum(axis=1)
+    # On a regular grid mu is 1 everywhere: no finite slope fits.
+    slope[np.isnan(slope)] = np.inf
+    slope[count[:, 0] < 3] = np.nan
+    return slope
+
+
 def linear_dimension(
     points: Points, *, shares: Sequence[float] = (0.9, 0.95, 0.99)
 ) -> tuple[int, ...]:
@@ -136,6 +168,23 @@ def _two_nearest(rows: Tensor, *, block: int = 2**22) -> tuple[Values, Values]:
     blocks = torch.split(torch.arange(n), max(block // n, 1))
     nearest = torch.cat([search(indices, rows) for indices in blocks]).cpu().numpy()
     return nearest[:, 0], nearest[:, 1]
+
+
+def _squared_distances(sets: Tensor) -> Tensor:
+    """Return the squares of all distances within every set; infinity from a point to itself."""
+    sets = sets - sets.mean(dim=1, keepdim=True)
+    products = sets @ sets.mT
+    own = products.diagonal(dim1=1, dim2=2)
+    squares = (own.unsqueeze(1) + own.unsqueeze(2)).sub_(products, alpha=2.0)
+    squares.diagonal(dim1=1, dim2=2).fill_(torch.inf)
+    # This loses the digits that count when two points are close: those sets are measured again.
+    is_close = squares.amin(dim=(1, 2)) <= _CLOSE * own.amax(dim=1)
+    if bool(is_close.any()):
+        some = sets[is_close]
+        apart = torch.cdist(some, some, compute_mode="donot_use_mm_for_euclid_dist").square_()
+        apart.diagonal(dim1=1, dim2=2).fill_(torch.inf)
+        squares[is_close] = apart
+    return squares
 
 
 def _search_by_tree(rows: Values) -> tuple[Values, Values]:

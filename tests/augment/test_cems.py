@@ -14,8 +14,6 @@ from regaug.augment.cems import CEMS, CEMSParams
 from regaug.exceptions import ArgumentError, ArgumentTypeError, NotFittedError, PlaceError
 from regaug.functional.curvature import cems
 
-STEP = torch.ones(1, 1)  # along a line
-
 
 def make_batch(n=16, d=4, seed=0, dtype=torch.float32):
     generator = torch.Generator().manual_seed(seed)
@@ -171,7 +169,7 @@ def test_stored_neighbors_are_the_nearest_rows(tree, offset, monkeypatch):
     z = torch.column_stack([x, y]).numpy()
     distances = np.linalg.norm(z[:40, None] - z, axis=-1)
     expected = z[np.argsort(distances, axis=1)[:, :7]]
-    np.testing.assert_array_equal(augment._surroundings(x[:40], y[:40], STEP)[0], expected)
+    np.testing.assert_array_equal(augment._neighborhoods(torch.from_numpy(z[:40])), expected)
     new_x, new_y = augment(x[:40], y[:40])
     by_hand = cems(
         x[:40], y[:40, None], eta=augment.params.eta, neighborhoods=torch.from_numpy(expected)
@@ -183,9 +181,10 @@ def test_stored_neighbors_are_the_nearest_rows(tree, offset, monkeypatch):
 def test_lookups_in_blocks_find_the_same_rows():
     x, y = make_batch(50, 3)
     augment = CEMS(neighbors=5).fit(x, y)
-    whole = augment._surroundings(x, y, STEP)[0]
+    rows = torch.column_stack([x, y]).double()
+    whole = augment._neighborhoods(rows)
     augment.block = 50 * 7
-    assert torch.equal(augment._surroundings(x, y, STEP)[0], whole)
+    assert torch.equal(augment._neighborhoods(rows), whole)
 
 
 def test_stored_neighbors_must_be_fitted_first():
@@ -213,9 +212,8 @@ def test_fitting_again_replaces_the_stored_rows(tree, monkeypatch):
     augment = CEMS(neighbors=9).fit(x + 3, y)
     augment(x, y)
     augment.fit(x, y)
-    assert torch.equal(
-        augment._surroundings(x, y, STEP)[0][:, 0], torch.column_stack([x, y]).double()
-    )
+    rows = torch.column_stack([x, y]).double()
+    assert torch.equal(augment._neighborhoods(rows)[:, 0], rows)
 
 
 def test_copies_and_pickles_have_the_stored_rows_too(monkeypatch):
@@ -231,7 +229,8 @@ def test_copies_and_pickles_have_the_stored_rows_too(monkeypatch):
 
 def test_more_neighbors_than_rows_means_all_of_them():
     x, y = make_batch(6)
-    assert CEMS(neighbors=50).fit(x, y)._surroundings(x, y, STEP)[0].shape == (6, 6, 5)
+    rows = torch.column_stack([x, y]).double()
+    assert CEMS(neighbors=50).fit(x, y)._neighborhoods(rows).shape == (6, 6, 5)
 
 
 def test_stored_rows_keep_no_history_and_are_a_copy():
@@ -333,52 +332,79 @@ def test_the_settings_are_shown():
     assert "sigma=0.2, d=3, neighbors='batch'" in repr(CEMS(0.2, d=3))
 
 
+@pytest.mark.parametrize("neighbors", [4, 9])  # the two forms of ridge regression
 @pytest.mark.parametrize("columns", [2, 12])
-def test_planes_that_are_known_give_what_each_batch_would_find(columns, monkeypatch):
+def test_sheets_that_are_known_give_what_each_batch_would_find(columns, neighbors, monkeypatch):
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(60, columns, generator=generator)
     y = x[:, :1] ** 2
-    augment = CEMS(0.2, d=2, neighbors=9).fit(x, y)
+    augment = CEMS(0.2, d=2, neighbors=neighbors).fit(x, y)
     params = augment.draw(x[:16], y[:16])
     known = augment.transform(x[:16], y[:16], params)
-    assert augment._planes is not None
+    assert augment._sheets is not None
     others = augment.transform(x[:16] + 0.25, y[:16], params)  # rows that are not stored
     monkeypatch.setattr(CEMS, "most_known", 0)
-    plain = CEMS(0.2, d=2, neighbors=9).fit(x, y)
+    plain = CEMS(0.2, d=2, neighbors=neighbors).fit(x, y)
     for found, shift in ((known, 0.0), (others, 0.25)):
         expected = plain.transform(x[:16] + shift, y[:16], params)
         for part, wanted in zip(found, expected, strict=True):
             assert torch.allclose(part, wanted, atol=1e-6)
-    assert plain._planes is None
+    assert plain._sheets is None
 
 
-def test_planes_are_found_anew_after_another_fit():
+def test_sheets_are_fitted_anew_after_another_fit():
     x = torch.randn(40, 3, generator=torch.Generator().manual_seed(1))
     augment = CEMS(0.2, d=2, neighbors=9).fit(x, x[:, :1])
     augment(x[:8], x[:8, :1])
-    first = augment._planes
+    first = augment._sheets
     augment(x[8:16], x[8:16, :1])
-    assert augment._planes is first
+    assert augment._sheets is first
     augment.fit(2 * x, x[:, 1:2])
     augment(2 * x[:8], x[:8, 1:2])
-    assert augment._planes is not first
+    assert augment._sheets is not first
 
 
-@pytest.mark.parametrize("d", [2, "two_nn"])  # planes that are known, and that are not
-def test_many_runs_look_for_every_neighborhood_once(d, monkeypatch):
-    looked = []
+def make_runs():
+    """Runs on two sets of rows that differ in all that runs of one stack may differ in."""
+    generator = torch.Generator().manual_seed(0)
+    sets = [torch.randn(n, 4, generator=generator) for n in (40, 30)]
+    options = [
+        (0, {"d": 2, "neighbors": 8}),
+        (1, {"d": 3, "neighbors": 5}),
+        (0, {"d": 2, "neighbors": 8, "sigma": 0.3}),  # the same sheets as the first
+        (0, {"d": 2, "neighbors": 8, "ridge": 0.1}),
+        (1, {"d": "two_nn_data", "neighbors": 20}),
+        (1, {"d": 1, "neighbors": 20}),
+        (0, {"d": 9, "neighbors": 8}),  # more than there are columns
+    ]
+    parts = [
+        CEMS(generator=torch.Generator().manual_seed(run), **own).fit(
+            sets[number][:, :3], sets[number][:, 3:]
+        )
+        for run, (number, own) in enumerate(options)
+    ]
+    rows = torch.stack([torch.randperm(30, generator=generator)[:9] for _ in parts])
+    joint = torch.stack([sets[n][own] for (n, _), own in zip(options, rows, strict=True)])
+    return parts, rows, joint
 
-    def look(self, *batch, plain=CEMS._surroundings):
-        looked.append(self)
-        return plain(self, *batch)
 
-    x = torch.randn(3, 40, 2, generator=torch.Generator().manual_seed(0))
-    y = x.square().sum(2, keepdim=True)
-    parts = [CEMS(d=d, neighbors=8).fit(*rows) for rows in zip(x, y, strict=True)]
-    alike = copy.deepcopy(parts)
-    monkeypatch.setattr(CEMS, "_surroundings", look)
-    found = CEMS.across_runs(parts, x[:, :9], y[:, :9])
-    assert looked == parts
-    expected = [one(*rows) for one, *rows in zip(alike, x[:, :9], y[:, :9], strict=True)]
-    for new, wanted in zip(found, zip(*expected, strict=True), strict=True):
-        torch.testing.assert_close(new, torch.stack(wanted), rtol=1e-5, atol=1e-6)
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-10), (torch.float32, 1e-5)])
+def test_sheets_of_many_runs_in_one_table_are_those_of_each(dtype, tolerance):
+    parts, rows, joint = make_runs()
+    alike, joint = copy.deepcopy(parts), joint.to(dtype)
+    x, y = joint[..., :3], joint[..., 3:]
+    across = CEMS.across(parts)
+    for runs in (np.arange(7), np.array([5, 1, 2])):
+        found = across.act(runs, x[runs], y[runs], rows=rows[runs])
+        expected = [alike[run](x[run], y[run]) for run in runs]
+        for new, wanted in zip(found, zip(*expected, strict=True), strict=True):
+            assert new.dtype == dtype
+            torch.testing.assert_close(new, torch.stack(wanted), rtol=0, atol=tolerance)
+
+
+def test_runs_with_the_same_rows_and_settings_share_their_sheets():
+    parts, rows, joint = make_runs()
+    CEMS.across(parts).act(np.arange(7), joint[..., :3], joint[..., 3:], rows=rows)
+    known = [part._sheets.of(part._stored) for part in parts]
+    assert known[2] is known[0]
+    assert len({id(one) for one in known}) == 6

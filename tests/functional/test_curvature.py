@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from torch.overrides import TorchFunctionMode
 
 from regaug.exceptions import ArgumentError, ArgumentTypeError, NonFiniteError
-from regaug.functional import curvature, foma
+from regaug.functional import curvature, foma, quadratic
 from regaug.functional.curvature import cems
 from regaug.samplers import NearestBatchSampler
 
@@ -112,10 +112,25 @@ def test_the_two_forms_of_ridge_regression_agree(q, d):
     u = torch.randn(3, q, d, generator=generator, dtype=torch.float64)
     u = u / u.square().sum(-1, keepdim=True).mean(-2, keepdim=True).sqrt()
     eta = torch.randn(3, d, generator=generator, dtype=torch.float64)
-    features, at_eta = curvature._features(u, 2), curvature._features(eta[:, None], 2)
+    features, at_eta = quadratic.features(u, 2), quadratic.features(eta[:, None], 2)
     gram = features.mT @ features + q * 1e-2 * torch.eye(features.shape[-1], dtype=u.dtype)
     expected = (features @ torch.linalg.solve(gram, at_eta.mT)).squeeze(-1)
-    torch.testing.assert_close(curvature._weights(u, eta, 1e-2, 2), expected)
+    torch.testing.assert_close(quadratic.weights(u, eta, 1e-2, 2), expected)
+
+
+@pytest.mark.parametrize(("q", "d"), [(40, 2), (10, 3), (9, 3), (5, 5), (4, 6), (2, 1)])
+def test_sheets_that_are_fitted_once_give_what_every_call_finds(q, d):
+    generator = torch.Generator().manual_seed(q)
+    points = torch.randn(12, 6, generator=generator, dtype=torch.float64)
+    rows = points[:, None] + 0.5 * torch.randn(12, q, 6, generator=generator, dtype=torch.float64)
+    rows[3] = rows[3, :1]  # no extent at all
+    sheets = curvature.fit_sheets(points, rows, d, 1e-3)
+    for scale in (0.0, 0.3):
+        eta = scale * torch.randn(12, d, generator=generator, dtype=torch.float64)
+        expected = cat(cems(points[:, :5], points[:, 5:], eta=eta, neighborhoods=rows))
+        torch.testing.assert_close(points + sheets.offsets(eta), expected, rtol=0, atol=1e-10)
+        some = torch.tensor([7, 3])
+        torch.testing.assert_close(sheets[some].offsets(eta[some]), sheets.offsets(eta)[some])
 
 
 @pytest.mark.parametrize(("q", "d", "order", "side"), [(40, 2, 2, 5), (4, 3, 2, 4), (9, 3, 1, 3)])

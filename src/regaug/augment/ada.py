@@ -5,16 +5,19 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Any, Self
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from regaug import _random
 from regaug._checks import check_finite, check_integer, check_range
+from regaug.augment.across import AcrossRuns, AtOnce, Given
 from regaug.augment.base import Augmentation
-from regaug.augment.joint import as_rows, joint_rows
+from regaug.augment.joint import Known, as_rows, joint_rows
+from regaug.augment.numbers import Indices, Values
 from regaug.exceptions import ArgumentError, NotFittedError, PlaceError
 from regaug.functional.anchor import ada, group_means
 from regaug.functional.precision import working_dtype
@@ -94,6 +97,7 @@ class ADA(Augmentation[ADAParams]):
         for name in ("centroids", "mean", "std"):
             self.register_buffer(name, torch.empty(0))
         self._observed: Tensor | None = None  # clusters of the inputs while a model runs
+        self._fitted: Known[Tensor] | None = None  # clusters of the training rows
 
     def fit(self, x: Tensor, y: Tensor) -> Self:
         """Find the clusters of the joint training rows."""
@@ -113,6 +117,8 @@ class ADA(Augmentation[ADAParams]):
         centroids = group_means(rows, labels, len(used)).to(rows.dtype)
         device = self.centroids.device
         self.centroids, self.mean, self.std = (t.to(device) for t in (centroids, mean, std))
+        clusters = self._nearest(x, y).cpu()
+        self._fitted = Known(clusters, self.centroids, self.mean, self.std)
         return self
 
     def draw(self, x: Tensor, y: Tensor) -> ADAParams:
@@ -128,19 +134,9 @@ class ADA(Augmentation[ADAParams]):
         return new_x.reshape(x.shape), new_y.reshape(y.shape)
 
     @classmethod
-    def across_runs(cls, parts: Sequence[Self], x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        """Draw for every run and move the rows of all batches as one stack."""
-        if parts[0]._observed is None:
-            clusters = _nearest_across_runs(parts, x, y)
-        else:
-            clusters = torch.stack([part._clusters_of(x, y) for part in parts])
-        for part, own in zip(parts, clusters, strict=True):
-            part.params = part._draw_gamma(own)
-        gamma = torch.tensor([part.params.gamma for part in parts], dtype=torch.float64)
-        new_x, new_y = ada(
-            x.flatten(2), y.reshape(*y.shape[:2], -1), clusters=clusters, gamma=gamma.to(x.device)
-        )
-        return new_x.reshape(x.shape), new_y.reshape(y.shape)
+    def across(cls, parts: Sequence[Self], *, ahead: bool = False) -> AcrossRuns[Any]:
+        """Put the augmentations of several runs together: all batches are one stack."""
+        return _ADAAcross(parts, ahead=ahead)
 
     @contextmanager
     def observing(self, x: object, y: Tensor) -> Iterator[None]:
@@ -165,6 +161,11 @@ class ADA(Augmentation[ADAParams]):
         beta = 1.0 + (step + 1) * (self.alpha - 1.0) / self.levels
         return ADAParams(1.0 / beta if is_inverse else beta, clusters)
 
+    def _known_clusters(self) -> Tensor | None:
+        """Return the clusters of the training rows; None if they came from a saved state."""
+        known = self._fitted
+        return None if known is None else known.of(self.centroids, self.mean, self.std)
+
     def _clusters_of(self, x: Tensor, y: Tensor) -> Tensor:
         return self._nearest(x, y) if self._observed is None else self._observed
 
@@ -185,20 +186,73 @@ class ADA(Augmentation[ADAParams]):
             raise NotFittedError("`ADA` must see the training rows first: call `.fit(x, y)`.")
 
 
-def _nearest_across_runs(parts: Sequence[ADA], x: Tensor, y: Tensor) -> Tensor:
-    """Return :meth:`ADA._nearest` of every run, in few calls: ``(runs, n)``."""
-    for part in parts:
-        part._check_fitted()
-    dtype = working_dtype(x, y)
-    columns = x.flatten(2), y.reshape(*y.shape[:2], -1)
-    rows = torch.cat([part.detach().to(dtype) for part in columns], dim=-1)
-    mean, std = (
-        torch.stack([getattr(part, name) for part in parts]).to(rows)[:, None]
-        for name in ("mean", "std")
-    )
-    # Runs may have found fewer clusters than others: what is missing is infinitely far away.
-    centroids = pad_sequence([part.centroids for part in parts], True, math.inf)
-    return _nearest_centroid((rows - mean) / std, centroids.to(rows))
+class _ADAAcross(AtOnce[ADA]):
+    """ADA on the batches of several runs as one stack."""
+
+    def __init__(self, parts: Sequence[ADA], *, ahead: bool = False) -> None:
+        super().__init__(parts, ahead=ahead)
+        self._alpha = np.array([part.alpha for part in parts])
+        self._levels = np.array([part.levels for part in parts])
+        self._fitted: Tensor | None = None  # clusters of each run's training rows, (runs, n)
+        found = [known for part in parts if (known := part._known_clusters()) is not None]
+        if len(found) == len(parts):
+            self._fitted = pad_sequence(found, batch_first=True)
+
+    def counts(self, runs: Indices, x: Tensor, y: Tensor) -> Indices:
+        """Return how many uniform numbers the batches need: one for gamma, if it is not known."""
+        return (self._alpha[runs] > 1.0).astype(np.int64)
+
+    def transform(
+        self,
+        runs: Indices,
+        x: Tensor,
+        y: Tensor,
+        uniform: Values,
+        *,
+        rows: Tensor | None = None,
+        given: Given | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """Move the rows of all batches as one stack."""
+        if rows is not None and self._fitted is not None:
+            clusters = self._fitted[torch.from_numpy(runs)[:, None], rows]
+        else:
+            clusters = self._find_clusters(runs, *((x, y) if given is None else given))
+        gamma = self._find_gamma(runs, uniform)
+        for number, part in self.last_batches(runs):
+            one = float(gamma[number])
+            part.params = ADA.neutral if one == 1.0 else ADAParams(one, clusters[number])
+        new_x, new_y = ada(
+            x.flatten(2),
+            y.reshape(*y.shape[:2], -1),
+            clusters=clusters,
+            gamma=torch.from_numpy(gamma).to(x.device),
+        )
+        return new_x.reshape(x.shape), new_y.reshape(y.shape)
+
+    def _find_gamma(self, runs: Indices, uniform: Values) -> Values:
+        alpha, levels = self._alpha[runs], self._levels[runs]
+        if not uniform.shape[1]:  # no batch is to be moved
+            return np.ones(len(runs))
+        choice = (uniform[:, 0] * (2 * levels)).astype(np.int64)
+        beta = 1.0 + (choice // 2 + 1) * (alpha - 1.0) / levels
+        gamma: Values = np.where(choice % 2, 1.0 / beta, beta)
+        return gamma
+
+    def _find_clusters(self, runs: Indices, x: Tensor, y: Tensor) -> Tensor:
+        """Return :meth:`ADA._nearest` of every run, in few calls: ``(runs, n)``."""
+        parts = [self.parts[run] for run in runs.tolist()]
+        for part in parts:
+            part._check_fitted()
+        dtype = working_dtype(x, y)
+        columns = x.flatten(2), y.reshape(*y.shape[:2], -1)
+        rows = torch.cat([part.detach().to(dtype) for part in columns], dim=-1)
+        mean, std = (
+            torch.stack([getattr(part, name) for part in parts]).to(rows)[:, None]
+            for name in ("mean", "std")
+        )
+        # Runs may have found fewer clusters than others: what is missing is infinitely far away.
+        centroids = pad_sequence([part.centroids for part in parts], True, math.inf)
+        return _nearest_centroid((rows - mean) / std, centroids.to(rows))
 
 
 def _nearest_centroid(rows: Tensor, centroids: Tensor) -> Tensor:

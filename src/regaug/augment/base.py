@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Generic, Self, TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.utils.data import default_collate, get_worker_info
@@ -11,6 +12,7 @@ from torch.utils.data import default_collate, get_worker_info
 from regaug import _random
 from regaug._checks import check_batch, check_range
 from regaug.augment import recomputation
+from regaug.augment.across import AcrossRuns
 from regaug.augment.layer import AtLayer
 from regaug.exceptions import ArgumentError
 
@@ -186,20 +188,22 @@ class Augmentation(nn.Module, Generic[Params]):
         return new_x, new_y
 
     @classmethod
+    def across(cls, parts: Sequence[Self], *, ahead: bool = False) -> AcrossRuns[Any]:
+        """Put the augmentations of several trainings together, which then act at once.
+
+        The parts, one for each run, are alike in :attr:`structure`. This is the plain way, one run
+        after another; a subclass may have a better one, with the same draws.
+        """
+        return AcrossRuns(parts, ahead=ahead)
+
+    @classmethod
     def across_runs(cls, parts: Sequence[Self], x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         """Draw and transform for several trainings at once, each with an augmentation of its own.
 
-        The parts, one for each run, are alike in :attr:`structure`; ``x`` is ``(runs, n,
-        *features)`` and ``y`` ``(runs, n, *targets)``. What was drawn is in the parts' ``params``.
-        This is the plain way, one run after another. Where the arithmetic can take all batches as
-        one stack, a subclass does so, with the same draws.
+        ``x`` is ``(runs, n, *features)`` and ``y`` ``(runs, n, *targets)``. What was drawn is in
+        the parts' ``params``.
         """
-        new = []
-        for part, one_x, one_y in zip(parts, x, y, strict=True):
-            params = part.draw(one_x, one_y)
-            part.params = part._public(params)
-            new.append(part.transform(one_x, one_y, params))
-        return torch.stack([one_x for one_x, _ in new]), torch.stack([one_y for _, one_y in new])
+        return cls.across(parts).act(np.arange(len(parts)), x, y)
 
     @property
     def structure(self) -> tuple[object, ...]:

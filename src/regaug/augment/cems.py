@@ -2,33 +2,41 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
+import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
+from regaug import _random
 from regaug._checks import check_finite, check_integer, check_range
+from regaug.augment.across import AcrossRuns, AtOnce, Given
 from regaug.augment.base import Augmentation
 from regaug.augment.joint import (
     Dimension,
     Known,
     as_rows,
+    batch_dimension,
     check_dimension,
-    find_dimension,
+    dimensions_of_each,
+    fixed_dimension,
     joint_dimension,
     joint_rows,
 )
 from regaug.augment.layer import INPUT, AtLayer
+from regaug.augment.numbers import Indices, Values
+from regaug.augment.sheets import SheetTable, StoredSheets
 from regaug.dimension import TREE_COLUMNS, TREE_POINTS
 from regaug.exceptions import ArgumentError, NotFittedError, PlaceError
-from regaug.functional.curvature import SMALLEST_RIDGE, cems, tangent_planes
+from regaug.functional.curvature import SMALLEST_RIDGE, add_offsets, cems, fit_sheets
+from regaug.functional.precision import working_dtype
 
 if TYPE_CHECKING:
     from scipy.spatial import KDTree
 
-# The neighbors of every row and their tangent planes, as far as they are needed and known.
-_Surroundings = tuple[Tensor | None, Tensor | None]
+# With a smaller ridge the factors of the sheets are too large for float32.
+_FLOAT32_RIDGE = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +89,7 @@ class CEMS(Augmentation[CEMSParams]):
     shown = ("sigma", "d", "neighbors", "ridge")
     #: Distances to stored rows held in memory at a time (32 MB).
     block = 2**22
-    #: Numbers in the tangent planes of all stored rows, at most (64 MB); or a batch finds its own.
+    #: Numbers in the sheets of all stored rows, at most (64 MB); or a batch finds its own.
     most_known = 2**23
     #: From how many stored rows on a tree finds the neighbors.
     tree_points = TREE_POINTS
@@ -115,7 +123,7 @@ class CEMS(Augmentation[CEMSParams]):
         self.register_buffer("_stored", torch.empty(0, 0))
         # Made when they are first needed.
         self._tree: Known[KDTree] | None = None
-        self._planes: Known[_Planes] | None = None
+        self._sheets: Known[StoredSheets] | None = None
 
     def fit(self, x: Tensor, y: Tensor) -> Self:
         """Store the joint training rows for ``neighbors``, their dimension for ``d``, if asked."""
@@ -129,49 +137,41 @@ class CEMS(Augmentation[CEMSParams]):
 
     def draw(self, x: Tensor, y: Tensor) -> CEMSParams:
         """Draw a step for every row."""
-        d = find_dimension("CEMS(d='two_nn_data')", self.d, self._fitted_d, x, y)
+        d = batch_dimension(x, y) if self.d == "two_nn" else self._fixed_d()
         if d is None:
             return self.neutral
-        shape, source = (len(x), min(d, (x.numel() + y.numel()) // len(x))), self.generator
-        eta = torch.randn(shape, generator=source, device=source.device, dtype=torch.float64)
-        return CEMSParams(eta.mul_(self.sigma).to(x.device))
+        n, d = len(x), min(d, (x.numel() + y.numel()) // len(x))
+        # One direction after another, so that runs of other dimensions can be drawn at once.
+        eta = _random.normals(n * d, self.generator).mul_(self.sigma).reshape(d, n).T
+        return CEMSParams(eta.to(x.device))
 
     def transform(self, x: Tensor, y: Tensor, params: CEMSParams) -> tuple[Tensor, Tensor]:
         """Move every row by its step ``params.eta`` along the sheet through it."""
-        return self._move(x, y, params.eta, self._surroundings(x, y, params.eta))
+        eta = params.eta
+        if eta is None:
+            return x, y
+        rows_x, rows_y, near = as_rows(x), as_rows(y), None
+        if not isinstance(self.neighbors, str):
+            rows = self._check_stored(x, y)
+            known = self._find_sheets(eta.shape[1])
+            if known is not None and (sheets := known.find(rows)) is not None:
+                offsets = sheets.offsets(eta.to(rows))
+                new_x, new_y = add_offsets(rows_x, rows_y, offsets)
+                return new_x.reshape(x.shape), new_y.reshape(y.shape)
+            check_finite(x=x, y=y)
+            near = self._neighborhoods(rows)
+        new_x, new_y = cems(rows_x, rows_y, eta=eta, ridge=self.ridge, neighborhoods=near)
+        return new_x.reshape(x.shape), new_y.reshape(y.shape)
 
     @classmethod
-    def across_runs(cls, parts: Sequence[Self], x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        """Draw for every run and, where all know their tangent planes, move all rows at once."""
-        around = []
-        for part, one_x, one_y in zip(parts, x, y, strict=True):
-            part.params = part.draw(one_x, one_y)
-            around.append(part._surroundings(one_x, one_y, part.params.eta))
-        steps = [part.params.eta for part in parts if part.params.eta is not None]
-        planes = [tangents for _, tangents in around if tangents is not None]
-        if len(steps) < len(parts) or len(planes) < len(parts):
-            new = [
-                part._move(one_x, one_y, part.params.eta, own)
-                for part, one_x, one_y, own in zip(parts, x, y, around, strict=True)
-            ]
-            new_x, new_y = (torch.stack(values) for values in zip(*new, strict=True))
-            return new_x, new_y
-        # Runs may differ in dimension: a direction of zeros, and a step of zero along it, is none.
-        d = max(eta.shape[1] for eta in steps)
-        new_x, new_y = cems(
-            x.flatten(2),
-            y.reshape(*y.shape[:2], -1),
-            eta=torch.stack([F.pad(eta, (0, d - eta.shape[1])) for eta in steps]),
-            ridge=parts[0].ridge,
-            neighborhoods=torch.stack([rows for rows, _ in around if rows is not None]),
-            tangents=torch.stack([F.pad(t, (0, 0, 0, d - t.shape[-2])) for t in planes]),
-        )
-        return new_x.reshape(x.shape), new_y.reshape(y.shape)
+    def across(cls, parts: Sequence[Self], *, ahead: bool = False) -> AcrossRuns[Any]:
+        """Put the augmentations of several runs together: what they know is one table."""
+        return _CEMSAcross(parts, ahead=ahead)
 
     @property
     def structure(self) -> tuple[object, ...]:
         """The choices, as opposed to numbers, that runs in one stack must share."""
-        return (*super().structure, self.neighbors, self.ridge)
+        return (*super().structure, self.neighbors == "batch", self.d == "two_nn")
 
     def at(
         self, model: nn.Module, place: str | Sequence[str], *, output: int | None = None
@@ -185,25 +185,11 @@ class CEMS(Augmentation[CEMSParams]):
             )
         return super().at(model, place, output=output)
 
-    def _move(
-        self, x: Tensor, y: Tensor, eta: Tensor | None, around: _Surroundings
-    ) -> tuple[Tensor, Tensor]:
-        if eta is None:
-            return x, y
-        near, planes = around
-        new_x, new_y = cems(
-            as_rows(x), as_rows(y), eta=eta, ridge=self.ridge, neighborhoods=near, tangents=planes
-        )
-        return new_x.reshape(x.shape), new_y.reshape(y.shape)
+    def _fixed_d(self) -> int:
+        return fixed_dimension("CEMS(d='two_nn_data')", self.d, self._fitted_d)
 
-    def _surroundings(self, x: Tensor, y: Tensor, eta: Tensor | None) -> _Surroundings:
-        """Return the nearest stored rows of every row, ``(n, q, columns)``, and their planes.
-
-        The planes ``(n, d, columns)`` are known if all rows are stored ones, as in training; else
-        they are None. Both are None if the batch is its own neighborhood, or does not move.
-        """
-        if eta is None or isinstance(self.neighbors, str):
-            return None, None
+    def _check_stored(self, x: Tensor, y: Tensor) -> Tensor:
+        """Return the joint rows of a batch if they are like the stored ones."""
         stored, rows = self._stored, joint_rows(x, y, torch.float64)
         if not len(stored):
             raise NotFittedError(
@@ -215,27 +201,37 @@ class CEMS(Augmentation[CEMSParams]):
                 f"`x` and `y` must have {stored.shape[1]} columns together, as in `fit`, got "
                 f"{rows.shape[1]}. At a layer, or to do without `fit`, use neighbors='batch'."
             )
-        known = self._find_planes(eta.shape[1])
-        places = None if known is None else known.find(rows)
-        if known is not None and places is not None:
-            near, planes = known.nearest[places], known.tangents[places]
-            return stored[near].to(rows), planes.to(rows)
-        check_finite(x=x, y=y)
-        return stored.to(rows)[self._nearest(rows)], None
+        return rows
 
-    def _find_planes(self, d: int) -> "_Planes | None":
+    def _find_sheets(self, d: int) -> StoredSheets | None:
         """Return what is known of all stored rows, found once; None if it would be too much."""
         stored = self._stored
-        # With the dimension of each batch the planes would change from batch to batch.
-        if self.d == "two_nn" or len(stored) * d * stored.shape[1] > self.most_known:
+        n, columns = stored.shape
+        size = n * (d * columns + int(self.neighbors) * (d + columns))
+        # With the dimension of each batch the sheets would change from batch to batch.
+        if self.d == "two_nn" or size > self.most_known:
             return None
-        planes = None if self._planes is None else self._planes.of(stored)
-        if planes is None or planes.d != d:
-            nearest = self._nearest(stored)
-            places = {key: place for place, key in enumerate(_keys(stored))}
-            planes = _Planes(d, places, nearest, tangent_planes(stored[nearest], d))
-            self._planes = Known(planes, stored)
-        return planes
+        known = None if self._sheets is None else self._sheets.of(stored)
+        if known is None or known.d != d:
+            sheets = fit_sheets(stored, self._neighborhoods(stored), d, self.ridge)
+            known = StoredSheets(d, stored, sheets)
+            self._sheets = Known(known, stored)
+        return known
+
+    def _share_sheets(self, others: Sequence["CEMS"]) -> StoredSheets | None:
+        """Return the same, taken from one of some others that has stored the same rows."""
+        d, stored = min(self._fixed_d(), self._stored.shape[1]), self._stored
+        for other in others:
+            known = None if other._sheets is None else other._sheets.of(other._stored)
+            same = (other.neighbors, other.ridge) == (self.neighbors, self.ridge)
+            if known is not None and same and known.d == d and torch.equal(other._stored, stored):
+                self._sheets = Known(known, stored)
+                break
+        return self._find_sheets(d)
+
+    def _neighborhoods(self, rows: Tensor) -> Tensor:
+        """Return the stored rows nearest to each of these, ``(n, q, columns)``."""
+        return self._stored.to(rows)[self._nearest(rows)]
 
     def _nearest(self, rows: Tensor) -> Tensor:
         """Return the indices of the stored rows nearest to each of these, ``(n, q)``."""
@@ -263,22 +259,117 @@ class CEMS(Augmentation[CEMSParams]):
         return tree
 
 
-@dataclass(frozen=True, eq=False)
-class _Planes:
-    """What is known of all stored rows."""
+class _CEMSAcross(AtOnce[CEMS]):
+    """CEMS on the batches of several runs."""
 
-    d: int  # dimension of the planes
-    places: dict[bytes, int]  # place of each row by its bytes
-    nearest: Tensor  # places of its neighbors, (n, q)
-    tangents: Tensor  # its tangent plane, (n, d, columns)
+    def __init__(self, parts: Sequence[CEMS], *, ahead: bool = False) -> None:
+        super().__init__(parts, ahead=ahead)
+        self._sigma = torch.tensor([part.sigma for part in parts], dtype=torch.float64)
+        self._d: Indices | None = None
+        if parts[0].d != "two_nn":
+            self._d = np.array([part._fixed_d() for part in parts])
+        self._tables: list[tuple[Tensor, SheetTable]] | None = None
 
-    def find(self, rows: Tensor) -> Tensor | None:
-        """Return the places of some rows; None if one of them is not stored."""
-        found = [self.places.get(key) for key in _keys(rows)]
-        return None if None in found else torch.tensor(found)
+    def counts(self, runs: Indices, x: Tensor, y: Tensor) -> Indices:
+        """Return how many uniform numbers the batches need: for every row one along each axis."""
+        return x.shape[1] * self._find_dimensions(runs, x, y).clip(min=0)
+
+    def transform(
+        self,
+        runs: Indices,
+        x: Tensor,
+        y: Tensor,
+        uniform: Values,
+        *,
+        rows: Tensor | None = None,
+        given: Given | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """Where all runs know their sheets, move the rows of all batches at once."""
+        d = self._find_dimensions(runs, x, y)
+        eta = self._find_steps(runs, d, x.shape[1], uniform).to(x.device)
+        params = [
+            CEMS.neutral if count < 0 else CEMSParams(own[:, :count])
+            for own, count in zip(eta, d.tolist(), strict=True)
+        ]
+        for number, part in self.last_batches(runs):
+            part.params = params[number]
+        if rows is not None and (tables := self._find_tables(working_dtype(x, y))):
+            offsets = self._gather_offsets(tables, runs, rows, eta)
+            new_x, new_y = add_offsets(x.flatten(2), y.reshape(*y.shape[:2], -1), offsets)
+            return new_x.reshape(x.shape), new_y.reshape(y.shape)
+        moved = [
+            self.parts[run].transform(one_x, one_y, own)
+            for run, one_x, one_y, own in zip(runs.tolist(), x, y, params, strict=True)
+        ]
+        new_x, new_y = (torch.stack(values) for values in zip(*moved, strict=True))
+        return new_x, new_y
+
+    def _find_dimensions(self, runs: Indices, x: Tensor, y: Tensor) -> Indices:
+        """Return d for every batch; -1 where it cannot be estimated."""
+        if self._d is None:  # one of them, and so all of them, take the dimension of each batch
+            check_finite(x=x, y=y)
+            joint = torch.cat([x.flatten(2).double(), y.reshape(*y.shape[:2], -1).double()], dim=2)
+            return dimensions_of_each(joint)
+        columns = (x[0].numel() + y[0].numel()) // x.shape[1]
+        found: Indices = np.minimum(self._d[runs], columns)
+        return found
+
+    def _find_steps(self, runs: Indices, d: Indices, n: int, uniform: Values) -> Tensor:
+        """Return the steps of all rows, ``(runs, n, d)``, zero in directions that a run has not."""
+        most = max(int(d.max()), 0)
+        steps = _random.normals_at(torch.from_numpy(uniform))
+        steps.mul_(self._sigma[torch.from_numpy(runs), None])
+        steps = steps.reshape(len(runs), most, n)
+        if (d < most).any():
+            steps.masked_fill_((torch.arange(most) >= torch.from_numpy(d)[:, None])[..., None], 0.0)
+        return steps.mT
+
+    def _find_tables(self, dtype: torch.dtype) -> list[tuple[Tensor, SheetTable]]:
+        """Return the tables of all runs' sheets, each with where every run's rows begin in it.
+
+        That is -1 for a run whose sheets are in another. There are no tables if they are too much
+        for one of the runs, or change from batch to batch.
+        """
+        if self._tables is not None:
+            return self._tables
+        self._tables, found = [], []
+        for number, part in enumerate(self.parts):
+            if part.neighbors == "batch" or part.d == "two_nn":
+                return self._tables
+            if (known := part._share_sheets(self.parts[:number])) is None:
+                return self._tables
+            found.append(known)
+        if min(part.ridge for part in self.parts) < _FLOAT32_RIDGE:
+            dtype = torch.float64
+        for form in dict.fromkeys(known.form for known in found):
+            alike = list({id(known): known for known in found if known.form == form}.values())
+            table = SheetTable(alike, dtype)
+            places = {id(known): first for known, first in zip(alike, table.firsts, strict=True)}
+            firsts = torch.tensor([places.get(id(known), -1) for known in found])
+            self._tables.append((firsts, table))
+        return self._tables
+
+    def _gather_offsets(
+        self, tables: list[tuple[Tensor, SheetTable]], runs: Indices, rows: Tensor, eta: Tensor
+    ) -> Tensor:
+        """Return how far all rows move, ``(runs, n, columns)``."""
+        if len(tables) == 1:
+            return _offsets_in(*tables[0], torch.from_numpy(runs), rows, eta)
+        offsets = torch.empty(0)
+        for firsts, table in tables:
+            own = (firsts[runs] >= 0).nonzero().squeeze(1)
+            if len(own):
+                some = _offsets_in(firsts, table, torch.from_numpy(runs)[own], rows[own], eta[own])
+                if not len(offsets):
+                    offsets = some.new_empty(*rows.shape, some.shape[-1])
+                offsets[own] = some
+        return offsets
 
 
-def _keys(rows: Tensor) -> list[bytes]:
-    values = rows.detach().cpu().contiguous().numpy()
-    keys: list[bytes] = values.view(f"V{values.shape[1] * values.itemsize}").ravel().tolist()
-    return keys
+def _offsets_in(
+    firsts: Tensor, table: SheetTable, runs: Tensor, rows: Tensor, eta: Tensor
+) -> Tensor:
+    places = (firsts[runs, None] + rows).flatten()
+    steps = eta[..., : table.d].reshape(len(places), -1)
+    steps = F.pad(steps, (0, table.d - steps.shape[1]))
+    return table.offsets(places, steps).reshape(*rows.shape, -1)

@@ -8,8 +8,10 @@ from typing import Any, Self, TypeAlias, cast
 import torch
 from torch import Tensor, nn
 
+from regaug.augment.across import AcrossRuns, Given
 from regaug.augment.base import Augmentation
 from regaug.augment.joint import Known
+from regaug.augment.numbers import Indices
 from regaug.exceptions import ArgumentTypeError
 
 Draws: TypeAlias = tuple[Any, ...]  # what each part of a chain has drawn
@@ -38,7 +40,25 @@ class Identity(Augmentation[None]):
         return x, y
 
     @classmethod
-    def across_runs(cls, parts: Sequence[Self], x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    def across(cls, parts: Sequence[Self], *, ahead: bool = False) -> AcrossRuns[Any]:
+        """Put the augmentations of several runs together: nothing happens in any."""
+        return _NothingAcross(parts, ahead=ahead)
+
+
+class _NothingAcross(AcrossRuns[Identity]):
+    """Nothing for several runs."""
+
+    is_idle = True
+
+    def act(
+        self,
+        runs: Indices,
+        x: Tensor,
+        y: Tensor,
+        *,
+        rows: Tensor | None = None,
+        given: Given | None = None,
+    ) -> tuple[Tensor, Tensor]:
         """Return the batches."""
         return x, y
 

@@ -2,22 +2,27 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from regaug import _random
 from regaug._checks import check_choice, check_range
+from regaug.augment.across import AcrossRuns, AtOnce, Given
 from regaug.augment.base import Augmentation
 from regaug.augment.joint import (
     Dimension,
     Known,
     as_rows,
+    batch_dimension,
     check_dimension,
-    find_dimension,
+    dimensions_of_each,
+    fixed_dimension,
     joint_dimension,
 )
+from regaug.augment.numbers import Indices, Values
 from regaug.exceptions import ArgumentError, ArgumentTypeError
 from regaug.functional.foma import Joint, Targets, join, scale_joint
 from regaug.functional.spectral import Gradient, Scale
@@ -134,6 +139,7 @@ class FOMA(Augmentation[FOMAParams]):
     def draw(self, x: Tensor, y: Tensor) -> FOMAParams:
         """Draw lam and find the cut of this batch."""
         known: Known[Joint] | None = None
+        lam = self._draw_lam()
         if self.rho is None:
             k = self._cut(x, y)
         else:
@@ -141,7 +147,8 @@ class FOMA(Augmentation[FOMAParams]):
             known, k = Known(joint, x, y), int(joint.spectrum.rank_at_share(self.rho))
         if k is None:
             return self.neutral
-        return self._draw_at(min(k, len(x), (x.numel() + y.numel()) // len(x)), known)
+        k = min(k, len(x), (x.numel() + y.numel()) // len(x))
+        return FOMAParams(lam, k, lam ** _EXPONENTS[self.weighting], known)
 
     def transform(self, x: Tensor, y: Tensor, params: FOMAParams) -> tuple[Tensor, Tensor]:
         """Scale the batch's singular values by ``params.lam`` beyond ``params.k``."""
@@ -156,42 +163,26 @@ class FOMA(Augmentation[FOMAParams]):
         return new_x.reshape(x.shape), new_y.reshape(y.shape)
 
     @classmethod
-    def across_runs(cls, parts: Sequence[Self], x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        """Draw for every run and transform all batches as one stack."""
-        first = parts[0]
-        rows_x, rows_y = x.flatten(2), y.reshape(*y.shape[:2], -1)
-        joint = join(rows_x, rows_y, center=first.center)
-        cuts: list[int | None]
-        if first.rho is not None:
-            rho = torch.tensor([part.rho for part in parts], dtype=torch.float64)
-            ranks = joint.spectrum.rank_at_share(rho.to(x.device))
-            cuts = list(ranks.tolist()) if isinstance(ranks, Tensor) else [ranks]
-        else:
-            cuts = [part._cut(*batch) for part, *batch in zip(parts, x, y, strict=True)]
-        most = min(joint.rows.shape[-2:])
-        for part, cut in zip(parts, cuts, strict=True):
-            part.params = part.neutral if cut is None else part._draw_at(min(cut, most))
-        lam = torch.tensor([part.params.lam for part in parts], dtype=torch.float64)
-        k = torch.tensor([part.params.k for part in parts], device=x.device)
-        new_x, new_y = first._scale(joint, rows_x, rows_y, lam, k)
-        return new_x.reshape(x.shape), new_y.reshape(y.shape)
+    def across(cls, parts: Sequence[Self], *, ahead: bool = False) -> AcrossRuns[Any]:
+        """Put the augmentations of several runs together: all batches are one stack."""
+        return _FOMAAcross(parts, ahead=ahead)
 
     @property
     def structure(self) -> tuple[object, ...]:
         """The choices, as opposed to numbers, that runs in one stack must share."""
-        cut = "rho" if self.rho is not None else type(self.k)
-        return (*super().structure, cut, self.scale, self.targets, self.gradient, self.center)
+        return (*super().structure, self.scale, self.targets, self.gradient, self.center)
 
     def _cut(self, x: Tensor, y: Tensor) -> int | None:
         """Return k for a batch, unless it comes from a share; None if it cannot be estimated."""
-        return find_dimension("FOMA(k='two_nn_data')", self.k, self._fitted_k, x, y)
+        return batch_dimension(x, y) if self.k == "two_nn" else self._fixed_cut()
 
-    def _draw_at(self, k: int, known: Known[Joint] | None = None) -> FOMAParams:
+    def _fixed_cut(self) -> int:
+        return fixed_dimension("FOMA(k='two_nn_data')", self.k, self._fitted_k)
+
+    def _draw_lam(self) -> float:
         if self.lam_range is None:
-            lam = _random.beta(self.alpha, self.generator)
-        else:
-            lam = _random.uniform(*self.lam_range, self.generator)
-        return FOMAParams(lam, k, lam ** _EXPONENTS[self.weighting], known)
+            return _random.beta(self.alpha, self.generator)
+        return _random.uniform(*self.lam_range, self.generator)
 
     def _scale(
         self, joint: Joint, x: Tensor, y: Tensor, lam: float | Tensor, k: int | Tensor
@@ -203,6 +194,76 @@ class FOMA(Augmentation[FOMAParams]):
 
     def _public(self, params: FOMAParams) -> FOMAParams:
         return FOMAParams(params.lam, params.k, params.weight) if params._known else params
+
+
+class _FOMAAcross(AtOnce[FOMA]):
+    """FOMA on the batches of several runs as one stack of matrices."""
+
+    def __init__(self, parts: Sequence[FOMA], *, ahead: bool = False) -> None:
+        super().__init__(parts, ahead=ahead)
+        self._alpha = np.array([part.alpha for part in parts])
+        self._is_range = np.array([part.lam_range is not None for part in parts])
+        self._range = np.array([part.lam_range or (0.0, 0.0) for part in parts])
+        self._exponent = np.array([_EXPONENTS[part.weighting] for part in parts])
+        self._rho = np.array([np.nan if part.rho is None else part.rho for part in parts])
+        self._of_batch = np.array([part.k == "two_nn" for part in parts])
+        # The cuts that are known beforehand.
+        self._k = np.zeros(len(parts), dtype=np.int64)
+        for number, part in enumerate(parts):
+            if part.rho is None and part.k != "two_nn":
+                self._k[number] = part._fixed_cut()
+
+    def counts(self, runs: Indices, x: Tensor, y: Tensor) -> int:
+        """Return how many uniform numbers a batch needs: one for lam."""
+        return 1
+
+    def transform(
+        self,
+        runs: Indices,
+        x: Tensor,
+        y: Tensor,
+        uniform: Values,
+        *,
+        rows: Tensor | None = None,
+        given: Given | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """Transform all batches as one stack."""
+        lam, first = self._find_lam(runs, uniform[:, 0]), self.parts[0]
+        rows_x, rows_y = x.flatten(2), y.reshape(*y.shape[:2], -1)
+        joint = join(rows_x, rows_y, center=first.center)
+        k = self._find_cuts(runs, joint)
+        is_known = k >= 0
+        lam, k = np.where(is_known, lam, 1.0), np.where(is_known, k, 0)
+        weights = lam ** self._exponent[runs]
+        self.weights = weights if self._exponent.any() else None
+        for number, part in self.last_batches(runs):
+            own = float(lam[number]), int(k[number]), float(weights[number])
+            part.params = FOMAParams(*own) if is_known[number] else FOMA.neutral
+        new_x, new_y = first._scale(
+            joint, rows_x, rows_y, torch.from_numpy(lam), torch.from_numpy(k).to(x.device)
+        )
+        return new_x.reshape(x.shape), new_y.reshape(y.shape)
+
+    def _find_lam(self, runs: Indices, uniform: Values) -> Values:
+        is_range = self._is_range[runs]
+        lam = _random.beta_at(self._alpha[runs], uniform)
+        if is_range.any():
+            low, high = self._range[runs].T
+            lam = np.where(is_range, low + (high - low) * uniform, lam)
+        return lam
+
+    def _find_cuts(self, runs: Indices, joint: Joint) -> Indices:
+        """Return k for every batch; -1 where it cannot be estimated."""
+        cuts, rho, of_batch = self._k[runs], self._rho[runs], self._of_batch[runs]
+        by_share = ~np.isnan(rho)
+        if by_share.any():
+            share = torch.from_numpy(np.where(by_share, rho, 0.0)).to(joint.rows.device)
+            ranks = torch.as_tensor(joint.spectrum.rank_at_share(share)).cpu().numpy()
+            cuts = np.where(by_share, ranks, cuts)
+        if of_batch.any():
+            points = joint.rows if of_batch.all() else joint.rows[torch.from_numpy(of_batch)]
+            cuts[of_batch] = dimensions_of_each(points)
+        return np.minimum(cuts, min(joint.rows.shape[-2:]))
 
 
 def _check_lam_range(lam_range: Sequence[float]) -> tuple[float, float]:

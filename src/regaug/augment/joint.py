@@ -3,11 +3,13 @@
 import math
 from typing import Generic, Literal, TypeVar
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from regaug._checks import check_choice, check_finite, check_integer
-from regaug.dimension import two_nn
+from regaug.dimension import two_nn, two_nn_of_each
 from regaug.exceptions import NotFittedError, TooFewPointsError
 from regaug.functional.precision import working_dtype
 
@@ -44,20 +46,30 @@ def check_dimension(name: str, value: Dimension, low: int) -> Dimension:
     return check_integer(name, value, low)
 
 
-def find_dimension(
-    name: str, choice: Dimension | None, fitted: Tensor, x: Tensor, y: Tensor
-) -> int | None:
-    """Return the dimension of a batch: as given, its own, or that of the training rows.
+def batch_dimension(x: Tensor, y: Tensor) -> int | None:
+    """Return the dimension of a batch; None if it cannot be estimated."""
+    try:
+        return joint_dimension(x, y)
+    except TooFewPointsError:
+        return None
 
-    None if its own cannot be estimated; ``fitted`` is negative as long as it is not known.
+
+def dimensions_of_each(batches: Tensor) -> NDArray[np.int64]:
+    """Return the dimension of each of many batches of joint rows ``(batches, n, columns)``.
+
+    -1 where it cannot be estimated.
+    """
+    dimension = np.minimum(two_nn_of_each(batches), batches.shape[-1] - 1)
+    return np.nan_to_num(np.ceil(dimension), nan=-1.0).astype(np.int64)
+
+
+def fixed_dimension(name: str, choice: Dimension | None, fitted: Tensor) -> int:
+    """Return a dimension that is the same for all batches: as given, or of the training rows.
+
+    ``fitted`` is negative as long as it is not known.
     """
     if isinstance(choice, int):
         return choice
-    if choice == "two_nn":
-        try:
-            return joint_dimension(x, y)
-        except TooFewPointsError:
-            return None
     if fitted < 0:
         raise NotFittedError(f"`{name}` must see the training rows first: call `.fit(x, y)`.")
     return int(fitted)

@@ -2,15 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Self, cast
+from typing import Any, Self
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from regaug import _random
 from regaug._checks import check_range
+from regaug.augment.across import AcrossRuns, AtOnce, Given
 from regaug.augment.base import Augmentation
 from regaug.augment.joint import as_rows
+from regaug.augment.numbers import Indices, Values
 from regaug.exceptions import ArgumentError
 from regaug.functional.mixing import kernel_probabilities, mix
 
@@ -91,18 +94,9 @@ class Mixup(Augmentation[MixupParams]):
         return x[:half], y[:half]
 
     @classmethod
-    def across_runs(cls, parts: Sequence[Self], x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        """Draw for every run and mix all batches as one stack."""
-        for part, one_x, one_y in zip(parts, x, y, strict=True):
-            part.params = part.draw(one_x, one_y)
-        new_x, new_y = mix(
-            x.flatten(2),
-            y.reshape(*y.shape[:2], -1),
-            lam=torch.tensor([part.params.lam for part in parts], dtype=torch.float64),
-            partners=torch.stack([cast(Tensor, part.params.partners) for part in parts]),
-        )
-        shape = new_x.shape[:2]
-        return new_x.reshape(*shape, *x.shape[2:]), new_y.reshape(*shape, *y.shape[2:])
+    def across(cls, parts: Sequence[Self], *, ahead: bool = False) -> AcrossRuns[Any]:
+        """Put the augmentations of several runs together: all batches are one stack."""
+        return _MixupAcross(parts, ahead=ahead)
 
     @property
     def structure(self) -> tuple[object, ...]:
@@ -110,7 +104,7 @@ class Mixup(Augmentation[MixupParams]):
         return (*super().structure, self.paired)
 
     def _draw_partners(self, y: Tensor) -> Tensor:
-        return torch.randperm(len(y), generator=self.generator, device=self.generator.device)
+        return _random.permutation(len(y), self.generator)
 
 
 class CMixup(Mixup):
@@ -157,13 +151,73 @@ class CMixup(Mixup):
         )
         self.bandwidth = check_range("bandwidth", bandwidth, 0.0, open_low=True)
 
+    @classmethod
+    def across(cls, parts: Sequence[Self], *, ahead: bool = False) -> AcrossRuns[Any]:
+        """Put the augmentations of several runs together: all batches are one stack."""
+        return _CMixupAcross(parts, ahead=ahead)
+
     def _draw_partners(self, y: Tensor) -> Tensor:
-        rows = y.detach().reshape(len(y), -1)
-        probabilities = kernel_probabilities(rows, bandwidth=self.bandwidth)
-        # Not torch.multinomial: it draws a number for each of the n^2 probabilities.
-        cumulative = probabilities.to(self.generator.device).cumsum(dim=1)
-        draws = torch.empty_like(cumulative[:, -1:]).uniform_(generator=self.generator)
-        return torch.searchsorted(cumulative, draws * cumulative[:, -1:], right=True).squeeze(1)
+        draws = _random.uniforms(len(y), self.generator).to(y.device)
+        return _close_partners(y.reshape(len(y), -1), self.bandwidth, draws)
+
+
+class _MixupAcross(AtOnce[Mixup]):
+    """Mixup of the batches of several runs as one stack."""
+
+    def __init__(self, parts: Sequence[Mixup], *, ahead: bool = False) -> None:
+        super().__init__(parts, ahead=ahead)
+        self._alpha = np.array([part.alpha for part in parts])
+
+    def counts(self, runs: Indices, x: Tensor, y: Tensor) -> int:
+        """Return how many uniform numbers a batch needs: for lam, and for the partners."""
+        return 1 if self.parts[0].paired else 1 + x.shape[1]
+
+    def transform(
+        self,
+        runs: Indices,
+        x: Tensor,
+        y: Tensor,
+        uniform: Values,
+        *,
+        rows: Tensor | None = None,
+        given: Given | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """Mix all batches as one stack."""
+        lam = _random.beta_at(self._alpha[runs], uniform[:, 0])
+        columns = y.reshape(*y.shape[:2], -1)
+        if self.parts[0].paired:
+            half = _half(x[0])
+            partners = torch.arange(half, 2 * half, device=x.device).expand(len(x), half)
+        else:
+            partners = self._find_partners(runs, columns, uniform[:, 1:]).to(x.device)
+        for number, part in self.last_batches(runs):
+            part.params = MixupParams(float(lam[number]), partners[number])
+        new_x, new_y = mix(x.flatten(2), columns, lam=torch.from_numpy(lam), partners=partners)
+        shape = new_x.shape[:2]
+        return new_x.reshape(*shape, *x.shape[2:]), new_y.reshape(*shape, *y.shape[2:])
+
+    def _find_partners(self, runs: Indices, y: Tensor, uniform: Values) -> Tensor:
+        return torch.from_numpy(uniform.argsort(axis=1))
+
+
+class _CMixupAcross(_MixupAcross):
+    """The same with partners whose targets are close."""
+
+    def __init__(self, parts: Sequence[CMixup], *, ahead: bool = False) -> None:
+        super().__init__(parts, ahead=ahead)
+        self._bandwidth = np.array([part.bandwidth for part in parts])
+
+    def _find_partners(self, runs: Indices, y: Tensor, uniform: Values) -> Tensor:
+        bandwidth, draws = torch.from_numpy(self._bandwidth[runs]), torch.tensor(uniform)
+        return _close_partners(y, bandwidth.to(y.device), draws.to(y.device))
+
+
+def _close_partners(y: Tensor, bandwidth: float | Tensor, draws: Tensor) -> Tensor:
+    """Return the partners of the rows ``(..., n, m)`` that belong to uniform draws ``(..., n)``."""
+    # Not torch.multinomial: it draws a number for each of the n^2 probabilities.
+    cumulative = kernel_probabilities(y, bandwidth=bandwidth).cumsum(dim=-1)
+    wanted = draws[..., None] * cumulative[..., -1:]
+    return torch.searchsorted(cumulative, wanted, right=True).squeeze(-1)
 
 
 def _half(x: Tensor) -> int:

@@ -1,12 +1,17 @@
 """Gaussian noise on inputs and targets."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, Self
 
 import torch
 from torch import Tensor
 
+from regaug import _random
 from regaug._checks import check_range
+from regaug.augment.across import AcrossRuns, AtOnce, Given
 from regaug.augment.base import Augmentation
+from regaug.augment.numbers import Indices, Values
 from regaug.functional.precision import cast, working_dtype
 
 
@@ -57,12 +62,50 @@ class GaussianNoise(Augmentation[NoiseParams]):
         """Add the noise."""
         return _add(x, params.x), _add(y, params.y)
 
+    @classmethod
+    def across(cls, parts: Sequence[Self], *, ahead: bool = False) -> AcrossRuns[Any]:
+        """Put the augmentations of several runs together: all batches are one stack."""
+        return _NoiseAcross(parts, ahead=ahead)
+
     def _draw_like(self, batch: Tensor) -> Tensor:
-        # Half precision would round small noise away before it is added, so it gets float32.
-        dtype = working_dtype(batch)
-        device = self.generator.device
-        noise = torch.randn(batch.shape, generator=self.generator, device=device, dtype=dtype)
-        return self.sigma * noise.to(batch.device)
+        noise = _random.normals(batch.numel(), self.generator).mul_(self.sigma)
+        return _as(noise.reshape(batch.shape), batch)
+
+
+class _NoiseAcross(AtOnce[GaussianNoise]):
+    """Noise on the batches of several runs."""
+
+    def __init__(self, parts: Sequence[GaussianNoise], *, ahead: bool = False) -> None:
+        super().__init__(parts, ahead=ahead)
+        self._sigma = torch.tensor([part.sigma for part in parts], dtype=torch.float64)
+
+    def counts(self, runs: Indices, x: Tensor, y: Tensor) -> int:
+        """Return how many uniform numbers a batch needs: one for each of its values."""
+        return x[0].numel() + y[0].numel()
+
+    def transform(
+        self,
+        runs: Indices,
+        x: Tensor,
+        y: Tensor,
+        uniform: Values,
+        *,
+        rows: Tensor | None = None,
+        given: Given | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """Add the noise to all batches."""
+        noise = _random.normals_at(torch.from_numpy(uniform))
+        noise.mul_(self._sigma[torch.from_numpy(runs), None])
+        of_x, of_y = noise.split_with_sizes((x[0].numel(), y[0].numel()), 1)
+        of_x, of_y = _as(of_x.reshape(x.shape), x), _as(of_y.reshape(y.shape), y)
+        for number, part in self.last_batches(runs):
+            part.params = NoiseParams(of_x[number], of_y[number])
+        return _add(x, of_x), _add(y, of_y)
+
+
+def _as(noise: Tensor, batch: Tensor) -> Tensor:
+    # Half precision would round small noise away before it is added, so it gets float32.
+    return noise.to(batch.device, working_dtype(batch))
 
 
 def _add(batch: Tensor, noise: Tensor | None) -> Tensor:

@@ -13,7 +13,8 @@ from regaug.data.scaling import Scaler
 from regaug.exceptions import DivergedError
 from regaug.models import MLP
 from regaug.training import RunResult, Settings, fit_many
-from regaug.training.stacked.net import Layout, forward
+from regaug.training.stacked.net import Layout, predict
+from regaug.training.stacked.stages import Stage
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,11 +43,11 @@ class Members:
 
         Computed in float64, so that a row's prediction does not depend on the rows beside it.
         """
-        layout, layers = self._layers
-        size = max(1, self.block // (layout.widest * len(self)))
+        widest, stages = self._net
+        size = max(1, self.block // (widest * len(self)))
         blocks = [rows.expand(len(self), -1, -1) for rows in torch.split(x.double(), size)]
         with torch.no_grad():
-            return torch.cat([forward(layout, layers, block) for block in blocks], dim=1)
+            return torch.cat([predict(stages, block) for block in blocks], dim=1)
 
     def scale(self, y: Tensor) -> Tensor:
         """Return targets ``(..., n, m)`` in the scale of the nets."""
@@ -63,14 +64,15 @@ class Members:
         return Layout.of(MLP(inputs, targets, hidden=hidden))
 
     @cached_property
-    def _layers(self) -> tuple[Layout, Sequence[Tensor]]:
+    def _net(self) -> tuple[int, Sequence[Stage]]:
+        """The width of the widest layer, and the nets of all members."""
         inputs = next(iter(self.weights.values())).shape[-1]
         layout = self.layout(inputs, len(self.scaler.mean), self.hidden)
-        rows = [
-            layout.join({name: weight[number] for name, weight in self.weights.items()})
+        nets = [
+            {name: weight[number] for name, weight in self.weights.items()}
             for number in range(len(self))
         ]
-        return layout, layout.split(torch.stack(rows).double())
+        return layout.widest, layout.stages(layout.stack(nets, torch.float64))
 
 
 def mean_and_spread(values: Tensor) -> tuple[Tensor, Tensor]:

@@ -2,18 +2,22 @@ r"""CEMS: new samples on a curved sheet fitted to a neighborhood (Kaufman and Az
 
 Near a point the sheet is ``v = g u + u^T H u / 2``, with tangent coordinates ``u`` and normal ones
 ``v``. What ridge regression predicts is a weighted sum of the neighbors' own ``v_j``, so ``g`` and
-``H`` are never formed: one linear system per point gives the weights for the wanted ``u``.
+``H`` need not be formed: one linear system per point gives the weights for the wanted ``u``. Where
+many samples are drawn around the same points, their sheets are fitted once instead.
 """
 
 import math
+from dataclasses import dataclass
 
 import torch
+import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
 from regaug._checks import check_choice, check_finite, check_floating, check_range, check_rows
 from regaug.exceptions import ArgumentError
 from regaug.functional.decomposition import ROUNDING, decompose
 from regaug.functional.precision import cast
+from regaug.functional.quadratic import features_at, fit_quadratic, weights
 
 # A smaller ridge could be lost in the rounding of a system that has no full rank.
 SMALLEST_RIDGE = 1e-9
@@ -26,7 +30,6 @@ def cems(
     eta: Tensor,
     ridge: float = 1e-3,
     neighborhoods: Tensor | None = None,
-    tangents: Tensor | None = None,
     order: int = 2,
     block: int = 2**25,
 ) -> tuple[Tensor, Tensor]:
@@ -54,8 +57,6 @@ def cems(
         ridge: Strength of the ridge relative to the size of the neighborhood, at least 1e-9.
         neighborhoods: Joint rows around every point, ``(..., n, q, d_x + m)``; None takes the
             batch itself for all points (one tangent plane, a fit of its own for each point).
-        tangents: What :func:`tangent_planes` gives for the neighborhoods and at least ``d``, if it
-            is known already; finding them takes most of the time.
         order: 2 for the curved sheet, 1 without ``H`` (a plane through the point).
         block: Numbers held at a time in the linear systems of the points (256 MB).
 
@@ -83,44 +84,71 @@ def cems(
         else:  # every point is a batch of one that has its own neighborhood
             points, steps = points.unsqueeze(-2), steps.unsqueeze(-2)
             rows = neighborhoods.detach().double()
-            offsets = _offsets(points, rows, steps, ridge, order, block, tangents).squeeze(-2)
+            offsets = _offsets(points, rows, steps, ridge, order, block).squeeze(-2)
+    return add_offsets(x, y, offsets)
+
+
+def add_offsets(x: Tensor, y: Tensor, offsets: Tensor) -> tuple[Tensor, Tensor]:
+    """Return inputs and targets with the joint ``offsets`` ``(..., n, d_x + m)`` added to them."""
     of_x, of_y = offsets.split_with_sizes((x.shape[-1], y.shape[-1]), -1)
-    return cast(x.double() + of_x, x.dtype), cast(y.double() + of_y, y.dtype)
+    return cast(x.to(of_x.dtype) + of_x, x.dtype), cast(y.to(of_y.dtype) + of_y, y.dtype)
 
 
-def tangent_planes(neighborhoods: Tensor, d: int) -> Tensor:
-    """Return the ``d`` principal directions of neighborhoods ``(..., q, r)``, those there are.
+@dataclass(frozen=True, slots=True, eq=False)
+class Sheets:
+    """The sheets of some points: what :func:`cems` finds in every call, found once.
 
-    They are the rows of ``(..., d, r)`` in float64, orthonormal, the largest entry of each
-    positive; zeros where a neighborhood has no extent.
+    Attributes:
+        size: Of the neighborhoods along the tangent plane, ``(n, 1)``.
+        knots: See :class:`regaug.functional.quadratic.Quadratic`, ``(n, q, d)``.
+        directions: Joint directions for the coordinates in the tangent plane and for the features
+            of these, ``(n, r, d + features)``.
+    """
+
+    size: Tensor
+    knots: Tensor | None
+    directions: Tensor
+
+    def offsets(self, eta: Tensor) -> Tensor:
+        """Return how far each point moves, ``(n, r)``, for its step ``(n, d)``."""
+        along = torch.cat([eta, features_at(eta, self.size, self.knots)], dim=-1)
+        return (self.directions @ along.unsqueeze(-1)).squeeze(-1)
+
+    def __getitem__(self, points: Tensor) -> "Sheets":
+        knots = None if self.knots is None else self.knots[points]
+        return Sheets(self.size[points], knots, self.directions[points])
+
+
+def fit_sheets(points: Tensor, neighborhoods: Tensor, d: int, ridge: float) -> Sheets:
+    """Fit the sheets of ``points`` ``(n, r)``, each to its own neighborhood ``(n, q, r)``.
+
+    Where there are fewer than ``d`` principal directions the others are zero.
     """
     rows = neighborhoods.double()
-    return _tangent(rows - _center(rows), d)
+    tangent = _tangent(rows - _center(rows), d)
+    tangent = F.pad(tangent, (0, 0, 0, d - tangent.shape[-2]))
+    apart = rows - points.double().unsqueeze(-2)
+    along = apart @ tangent.mT
+    normal = fit_quadratic(along, apart - along @ tangent, ridge)
+    directions = torch.cat([tangent.mT, normal.factors], dim=-1)
+    return Sheets(normal.size, normal.knots, directions)
 
 
 def _offsets(
-    points: Tensor,
-    rows: Tensor,
-    eta: Tensor,
-    ridge: float,
-    order: int,
-    block: int,
-    tangent: Tensor | None = None,
+    points: Tensor, rows: Tensor, eta: Tensor, ridge: float, order: int, block: int
 ) -> Tensor:
     """Return how far ``points`` ``(..., p, r)``, which share the neighbors ``rows``, move."""
     center = _center(rows)
     points, rows = points - center, rows - center
-    if tangent is None:
-        tangent = _tangent(rows, eta.shape[-1])
-    tangent = tangent[..., : eta.shape[-1], :]
+    tangent = _tangent(rows, eta.shape[-1])
     eta = eta[..., : tangent.shape[-2]]
     at_points, at_rows = points @ tangent.mT, rows @ tangent.mT
     *leading, q, d = at_rows.shape  # the systems must fit in memory: nearly always one block
     count = max(block // (math.prod(leading) * q * max(q, d, 1)), 1)
     blocks = zip(torch.split(at_points, count, -2), torch.split(eta, count, -2), strict=True)
     around = ((at_rows.unsqueeze(-3) - part.unsqueeze(-2), steps) for part, steps in blocks)
-    weights = torch.cat([_weights(u, steps, ridge, order) for u, steps in around], dim=-2)
-    pull = weights @ rows - weights.sum(-1, keepdim=True) * points
+    shares = torch.cat([weights(u, steps, ridge, order) for u, steps in around], dim=-2)
+    pull = shares @ rows - shares.sum(-1, keepdim=True) * points
     return eta @ tangent + pull - (pull @ tangent.mT) @ tangent
 
 
@@ -143,45 +171,6 @@ def _tangent(rows: Tensor, d: int) -> Tensor:
     largest = vectors.gather(-2, vectors.abs().argmax(-2, keepdim=True))
     has_extent = values > max(q, r) * ROUNDING * values[..., :1]
     return (vectors * (torch.where(largest < 0, -1.0, 1.0) * has_extent.unsqueeze(-2))).mT
-
-
-def _weights(u: Tensor, eta: Tensor, ridge: float, order: int) -> Tensor:
-    """Return the weights ``(..., p, q)`` of the neighbors at ``u`` in the prediction at ``eta``.
-
-    Of the two equal forms of ridge regression the one with the smaller system is solved. Its
-    entries are of order one, so the ridge keeps it positive definite in float64 in any case.
-    """
-    q, d = u.shape[-2:]
-    scale = u.square().sum(-1, keepdim=True).mean(-2, keepdim=True).sqrt()
-    scale = scale.where(scale > 0, 1.0)
-    u, eta = u / scale, eta.unsqueeze(-2) / scale
-    n_features = d if order == 1 else d * (d + 3) // 2
-    if n_features < q:
-        features, target = _features(u, order), _features(eta, order)
-        return (features @ _solve(features.mT @ features, target.mT, q * ridge)).squeeze(-1)
-    return _solve(_kernel(u, u, order), _kernel(u, eta, order), q * ridge).squeeze(-1)
-
-
-def _features(u: Tensor, order: int) -> Tensor:
-    """Return ``[u_a, u_a u_b for a <= b]``."""
-    if order == 1:
-        return u
-    a, b = torch.triu_indices(u.shape[-1], u.shape[-1], device=u.device)
-    return torch.cat([u, u[..., a] * u[..., b]], dim=-1)
-
-
-def _kernel(u: Tensor, w: Tensor, order: int) -> Tensor:
-    """Return the inner products of the features of ``u`` and ``w`` without forming them."""
-    inner = u @ w.mT
-    if order == 1:
-        return inner
-    # The sum over all pairs (a, b) counts a != b twice.
-    return inner + 0.5 * (inner.square() + u.square() @ w.square().mT)
-
-
-def _solve(gram: Tensor, target: Tensor, ridge: float) -> Tensor:
-    gram.diagonal(dim1=-2, dim2=-1).add_(ridge)
-    return torch.cholesky_solve(target, torch.linalg.cholesky(gram))
 
 
 def _check_arguments(x: Tensor, y: Tensor, eta: Tensor, neighborhoods: Tensor | None) -> None:

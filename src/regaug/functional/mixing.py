@@ -77,10 +77,13 @@ def _mix_rows(rows: Tensor, lam: float | Tensor, partners: Tensor) -> Tensor:
     if isinstance(lam, float) and lam == 1.0:
         return own
     partners = partners.to(rows.device)
-    if rows.ndim == 2:
-        others = rows.index_select(0, partners)  # whole rows: faster than the general way
-    else:
-        others = torch.take_along_dim(rows, partners[..., None], dim=-2)
+    chosen, (n, columns) = partners, rows.shape[-2:]
+    if rows.ndim > 2:  # row j of a batch lies below all rows of the batches before
+        firsts = torch.arange(0, rows.numel() // columns, n, device=rows.device)
+        chosen = partners + firsts.reshape(*rows.shape[:-2], 1)
+    # Whole rows of one long table: much faster, forth and back, than one element at a time.
+    others = rows.reshape(-1, columns).index_select(0, chosen.flatten())
+    others = others.reshape(*partners.shape, columns)
     dtype = working_dtype(rows)
     own, others = own.to(dtype), others.to(dtype)
     share = lam.to(rows.device, dtype)[..., None, None] if isinstance(lam, Tensor) else lam

@@ -79,14 +79,14 @@ class BatchSampler(Sampler[list[int]]):
 
     def epoch_batches(self) -> list[Indices]:
         """Return the batches of this epoch as arrays, for whoever wants them all at once."""
-        rank, world_size = self._place()
+        (rank, world_size), n_batches = self._place(), self._n_batches()
         rng = _random.numpy_generator(_random.Stream.BATCHES, self.seed, self.epoch)
         order = self._order(rng)
         # Whole batches first, in random order, so that every rank has a share of them all.
-        starts = np.arange(0, len(order), self.batch_size)[: self._n_batches()]
+        starts = np.arange(0, len(order), self.batch_size)[:n_batches]
         rng.shuffle(starts)
-        mine = starts[: len(self) * world_size][rank::world_size]
-        return [order[start : start + self.batch_size] for start in mine.tolist()]
+        mine = starts[: n_batches - n_batches % world_size][rank::world_size].tolist()
+        return [order[start : start + self.batch_size] for start in mine]
 
     def _order(self, rng: np.random.Generator) -> Indices:
         """Return all indices, so that each run of ``batch_size`` is a batch."""

@@ -14,6 +14,7 @@ _FALL = 3.0
 _REACH = np.sqrt(2.0 * _FALL * np.arange(1, 7))
 _CEILINGS = np.exp(-_FALL * np.abs(np.arange(-6, 7)))
 _CHUNK = 8192  # samples worked on at a time: their bands fit into the cache
+_KEPT = 2048  # samples whose bands are kept from epoch to epoch (0.4 MB)
 
 
 class KernelPairSampler(RandomBatchSampler):
@@ -67,6 +68,7 @@ class KernelPairSampler(RandomBatchSampler):
         self._ascending = np.argsort(self.y[:, axis], kind="stable")
         self._targets = self.y[self._ascending]
         self._line = np.ascontiguousarray(self._targets[:, axis])
+        self._known: _Bands | None = None
 
     def epoch_batches(self) -> list[Indices]:
         """Return the batches of this epoch: samples, then their partners."""
@@ -75,39 +77,46 @@ class KernelPairSampler(RandomBatchSampler):
         partners = self._draw_partners(rng)
         return [np.concatenate([batch, partners[batch]]) for batch in super().epoch_batches()]
 
+    @np.errstate(over="ignore")  # infinitely many bandwidths apart is a fine answer
     def _draw_partners(self, rng: np.random.Generator) -> Indices:
         """Return the partner of every sample."""
         partners = np.empty(len(self.y), dtype=np.int64)
         for start in range(0, len(self.y), _CHUNK):
             chunk = slice(start, start + _CHUNK)
-            found = self._draw_positions(self._targets[chunk], self._line[chunk], rng)
+            found = self._draw_positions(self._targets[chunk], self._find_bands(chunk), rng)
             partners[self._ascending[chunk]] = self._ascending[found]
         return partners
 
-    @np.errstate(over="ignore")  # infinitely many bandwidths apart is a fine answer
-    def _draw_positions(self, here: Values, on_line: Values, rng: np.random.Generator) -> Indices:
+    def _find_bands(self, chunk: slice) -> "_Bands":
+        """Return the bands around some samples; all epochs have those of a small set."""
+        if self._known is not None:
+            return self._known
+        bands = _Bands(self._line[chunk], self._line, self.bandwidth)
+        if len(self.y) <= _KEPT:
+            self._known = bands
+        return bands
+
+    def _draw_positions(self, here: Values, bands: "_Bands", rng: np.random.Generator) -> Indices:
         """Draw a partner for each of some targets, as its place in the ascending order.
 
         Propose a band by its size times its ceiling, then any sample in it, and accept it with
         the probability kernel / ceiling, else propose anew.
         """
-        edges = _band_edges(on_line, self._line, self.bandwidth)
-        masses = np.cumsum(np.diff(edges) * _CEILINGS, axis=1)
         found = np.empty(len(here), dtype=np.int64)
-        left = np.arange(len(here))
+        left, masses = np.arange(len(here)), bands.masses
         # A proposal costs as much as some ten distances: stop while all of them are still cheaper
         # than looking at every sample.
         for _ in range(10 + len(self.y) // 50):
             choice, place, luck = rng.random((3, len(left)))
-            mass = masses[left]
-            band = (mass <= (choice * mass[:, -1])[:, None]).sum(axis=1)
-            low, high = edges[left, band], edges[left, band + 1]
+            band = (masses <= choice * masses[-1]).sum(axis=0)
+            low, high = bands.edges[band, left], bands.edges[band + 1, left]
             position = low + (place * (high - low)).astype(np.int64)
             apart = (self._targets[position] - here[left]) / self.bandwidth
             kernel = np.exp(-0.5 * np.square(apart).sum(axis=1))
             is_accepted = luck * _CEILINGS[band] < kernel
             found[left[is_accepted]] = position[is_accepted]
-            left = left[~is_accepted]
+            rest = np.flatnonzero(~is_accepted)
+            left, masses = left[rest], masses.take(rest, axis=1)
             if not len(left):
                 return found
         found[left] = self._draw_from_all(here[left], rng)
@@ -127,15 +136,20 @@ class KernelPairSampler(RandomBatchSampler):
         return found
 
 
-def _band_edges(here: Values, line: Values, bandwidth: float) -> Indices:
-    """Return where the bands around some values begin and end in the ascending ``line``.
+class _Bands:
+    """The bands around some values in the ascending ``line``.
 
-    Rounding keeps the order of numbers, so no value lies above the ceiling of its band.
+    Attributes:
+        edges: Where they begin and end, ``(bands + 1, values)``. Rounding keeps the order of
+            numbers, so no value lies above the ceiling of its band.
+        masses: Sums of sizes times ceilings up to each of them, ``(bands, values)``.
     """
-    n_bands, n_reach = len(_CEILINGS), len(_REACH)
-    edges = np.empty((len(here), n_bands + 1), dtype=np.int64)
-    edges[:, 0], edges[:, -1] = 0, len(line)
-    for k, reach in enumerate(_REACH * bandwidth):
-        edges[:, n_reach - k] = np.searchsorted(line, here - reach, side="left")
-        edges[:, n_reach + 1 + k] = np.searchsorted(line, here + reach, side="right")
-    return edges
+
+    def __init__(self, here: Values, line: Values, bandwidth: float) -> None:
+        n_bands, n_reach = len(_CEILINGS), len(_REACH)
+        self.edges = np.empty((n_bands + 1, len(here)), dtype=np.int64)
+        self.edges[0], self.edges[-1] = 0, len(line)
+        for k, reach in enumerate(_REACH * bandwidth):
+            self.edges[n_reach - k] = np.searchsorted(line, here - reach, side="left")
+            self.edges[n_reach + 1 + k] = np.searchsorted(line, here + reach, side="right")
+        self.masses = np.cumsum(np.diff(self.edges, axis=0) * _CEILINGS[:, None], axis=0)

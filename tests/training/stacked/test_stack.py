@@ -210,10 +210,9 @@ def test_the_loss_of_a_run_whose_layer_is_not_finite_is_nan():
     settings = Settings(batch_size=8, method_settings={"place": "layer"})
     runs = [Training.make(i, make_split(), "foma-rho", settings, SMALL, None) for i in range(3)]
     own = stack.Stack(runs, torch.float64, ("validation",))
-    weights = own.layout.split(own.weights)
-    weights[0][1] = torch.inf
-    step = stack._Step(own.layout, own.weights)
-    loss = own._loss_and_gradient(step, torch.arange(24).reshape(3, 8), [0.0] * 3)
+    own.weights[0][1] = torch.inf
+    [batches, *_] = stack.epoch_batches(own.runs, own.split_of_run, own.rows, 0)
+    loss, _ = own._loss_and_gradient(next(own.augmentation.steps(batches)))
     assert loss.isnan().tolist() == [False, True, False]
 
 

@@ -1,94 +1,118 @@
 """The augmentations of many runs: each run draws for itself, the arithmetic is done for all."""
 
-import math
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from regaug import _random
-from regaug.augment import Augmentation
+from regaug.augment.across import AtOnce
 from regaug.augment.layer import INPUT
+from regaug.training.stacked.batches import Batches
+from regaug.training.stacked.step import StepAugmentation, put_back
 from regaug.training.stacked.training import Training
 
 
-class StepAugmentation:
-    """The augmentations of some runs in one step.
+class StackAugmentation:
+    """The augmentations of the runs of a stack.
 
-    The draws are made in the order in which :func:`regaug.training.fit` makes them, from each run's
-    own generator, so that a run does not depend on the others in its stack.
+    The draws are those that :func:`regaug.training.fit` makes, from each run's own generator, so
+    that a run does not depend on the others in its stack.
     """
 
-    def __init__(
-        self, runs: Sequence[Training], progress: Sequence[float], x: Tensor, y: Tensor
-    ) -> None:
-        self.inputs, self.targets = (x, y), y  # the targets of what was last returned
-        self.is_lost: Tensor | None = None  # whose hidden layer is not finite; None if all are well
-        self._parts = [run.augmentation for run in runs]
-        self._touched: dict[str, list[int]] = {place: [] for place in runs[0].places}
-        for number, (run, part, done) in enumerate(zip(runs, self._parts, progress, strict=True)):
-            place = run.places[0]
-            if len(run.places) > 1:
-                place = run.places[_random.integer(len(run.places), part.generator)]
+    def __init__(self, runs: Sequence[Training]) -> None:
+        self.parts = [run.augmentation for run in runs]
+        self.places = runs[0].places
+        self.across = type(self.parts[0]).across(self.parts, ahead=True)
+        self._seeds = [run.settings.seed for run in runs]
+
+    def start_epoch(self, epoch: int) -> None:
+        """Seed the generators of all runs for an epoch, as ``fit`` does."""
+        if self.across.is_idle:
+            return
+        for part, seed in zip(self.parts, self._seeds, strict=True):
+            part.generator.manual_seed(_random.derive(_random.Stream.EPOCHS, seed, epoch, 0))
+        self.across.restart()
+
+    def steps(self, batches: Batches) -> Iterator[StepAugmentation]:
+        """Give the augmentation of each step, with its inputs and targets."""
+        if self.across.is_idle:
+            yield from self._make_steps(batches, batches.x, batches.y)
+        elif self.places == (INPUT,) and isinstance(self.across, AtOnce):
+            yield from self._make_steps(batches, *self._augment_inputs(self.across, batches))
+        else:
+            for number in range(len(batches.x)):
+                yield self._augment_step(batches, number)
+
+    def _make_steps(
+        self, batches: Batches, x: Tensor, y: Tensor, weights: Tensor | None = None
+    ) -> Iterator[StepAugmentation]:
+        for number, active in enumerate(batches.active):
+            own = None if weights is None else weights[number, :active]
+            batch = x[number, :active], y[number, :active]
+            yield StepAugmentation(self.across, *batch, weights=own)
+
+    def _augment_step(self, batches: Batches, number: int) -> StepAugmentation:
+        """Draw where the runs are touched in a step, and whether they are."""
+        active = batches.active[number]
+        where = np.zeros(active, dtype=np.int64)
+        if len(self.places) > 1:
+            where = self.across.choose(len(self.places), np.arange(active))
+        is_touched = self.across.happens(batches.progress[number, :active])
+        self._note_untouched(is_touched)
+        return StepAugmentation(
+            self.across,
+            batches.x[number, :active],
+            batches.y[number, :active],
+            rows=None if batches.rows is None else batches.rows[number, :active],
+            touched={
+                place: np.flatnonzero(is_touched & (where == at))
+                for at, place in enumerate(self.places)
+            },
+        )
+
+    def _augment_inputs(
+        self, across: AtOnce[Any], batches: Batches
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Augment the inputs of all steps in one go: they do not depend on the weights.
+
+        Return inputs, targets and weights of the losses, ``(steps, runs, ...)``.
+        """
+        shape = n_steps, n_runs = batches.x.shape[:2]
+        x, y = batches.x.flatten(0, 1), batches.y.flatten(0, 1)
+        counts = across.counts(np.tile(np.arange(n_runs), n_steps), x, y)
+        counts = np.broadcast_to(counts, n_steps * n_runs).reshape(shape)
+        uniform = np.zeros((*shape, int(counts.max())))
+        is_touched = np.zeros(shape, dtype=bool)
+        for step, active in enumerate(batches.active):
+            is_touched[step, :active] = across.happens(batches.progress[step, :active])
+            runs = np.flatnonzero(is_touched[step])
+            taken = across.numbers.take(counts[step, runs], runs)
+            uniform[step, runs, : taken.shape[1]] = taken
+        new, chosen, weights = None, None, None
+        if len(where := np.flatnonzero(is_touched)):
+            rows = None if batches.rows is None else batches.rows.flatten(0, 1)
+            some_x, some_y = x, y
+            if len(where) < len(x):
+                chosen = torch.from_numpy(where)
+                some_x, some_y = x[chosen], y[chosen]
+                rows = None if rows is None else rows[chosen]
+            own = uniform.reshape(len(x), -1)[where, : counts.flatten()[where].max()]
+            new = across.transform(where % n_runs, some_x, some_y, own, rows=rows)
+            if across.weights is not None:
+                weights = y.new_ones(shape).flatten()
+                weights[torch.from_numpy(where)] = torch.from_numpy(across.weights).to(y)
+                weights = weights.reshape(shape)
+        self._note_untouched(is_touched[-1, : batches.active[-1]])
+        x, y = put_back(self.parts[0], (x, y), new, chosen)
+        return x.reshape(*shape, *x.shape[1:]), y.reshape(*shape, *y.shape[1:]), weights
+
+    def _note_untouched(self, is_touched: NDArray[np.bool_]) -> None:
+        """Note that nothing was drawn for some of the first runs' last batches."""
+        for run in np.flatnonzero(~is_touched).tolist():
+            part = self.parts[run]
             if part.params is not part.neutral:
                 part.params = part.neutral
-            if part.happens(part.probability_at(done)):
-                self._touched[place].append(number)
-
-    def __call__(self, place: str, x: Tensor) -> Tensor:
-        """Augment what arrives at a place, ``(runs, n, d)``, of the runs that are touched there."""
-        if place not in self._touched:
-            return x
-        touched = self._touched[place]
-        if place != INPUT and touched:
-            x = self._without_lost(x)
-        x, y, batch = *self._originals(x, self.targets), (x, self.targets)
-        new_x, new_y = x, y
-        if len(touched) == len(self._parts):
-            new_x, new_y = self._transform(place, touched, *batch)
-        elif touched:
-            chosen = torch.tensor(touched)
-            some_x, some_y = self._transform(place, touched, *(t[chosen] for t in batch))
-            new_x, new_y = x.index_copy(0, chosen, some_x), y.index_copy(0, chosen, some_y)
-        if self._parts[0].append:
-            # A run that is not touched has all its rows twice: its mean loss is the same.
-            new_x, new_y = torch.cat([x, new_x], dim=1), torch.cat([y, new_y], dim=1)
-        self.targets = new_y
-        return new_x
-
-    def loss_weights(self) -> Tensor | None:
-        """Return what each run's loss is multiplied by, ``(runs,)``; None if by nothing."""
-        weights = [part.weight for part in self._parts]
-        if all(weight == 1.0 for weight in weights):
-            return None
-        return torch.tensor(weights, dtype=self.targets.dtype)
-
-    def _originals(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        # `originals` selects along the first axis, and here the rows are the second.
-        x, y = self._parts[0].originals(x.transpose(0, 1), y.transpose(0, 1))
-        return x.transpose(0, 1), y.transpose(0, 1)
-
-    def _transform(
-        self, place: str, touched: Sequence[int], x: Tensor, y: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        parts = [self._parts[number] for number in touched]
-        kind = type(parts[0])
-        with ExitStack() as observations:
-            if place != INPUT and kind.observing is not Augmentation.observing:
-                for number, part in zip(touched, parts, strict=True):
-                    inputs, targets = (batch[number] for batch in self.inputs)
-                    observations.enter_context(part.observing(inputs, targets))
-            return kind.across_runs(parts, x, y)
-
-    def _without_lost(self, hidden: Tensor) -> Tensor:
-        """Put zeros into a hidden layer that is not finite, and remember whose it is.
-
-        Such a run has diverged and ends with its epoch; until then the others go through the same
-        decomposition, which refuses NaN.
-        """
-        if math.isfinite(hidden.detach().sum().item()):
-            return hidden
-        is_lost = ~hidden.detach().isfinite().all(dim=2).all(dim=1)
-        self.is_lost = is_lost if self.is_lost is None else self.is_lost | is_lost
-        return hidden.masked_fill(is_lost[:, None, None], 0.0)

@@ -1,106 +1,122 @@
-"""The table net of many runs as one tensor program: every weight has a leading axis of runs."""
+"""The table net of many runs as one tensor program: a row of stages, forth and back."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Protocol, Self
 
 import torch
-import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
 from regaug.models import MLP
-
-# From a layer's name and its output to what goes on from there.
-Hook = Callable[[str, Tensor], Tensor]
+from regaug.training.stacked.stages import DenseForm, Form, Stage, Weights
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the weights of a table net lie in one long row.
+    """The stages of a table net and their weights, in the order of its layers.
 
-    Matrices are transposed, ``(inputs, outputs)``: so their gradients come out of the batched
-    products as they are to be stored.
+    Matrices are stored transposed, ``(inputs, outputs)``: so their gradients come out of the
+    batched products as they are to be stored.
     """
 
-    shapes: Mapping[str, torch.Size]  # as in the net's state_dict(), layer by layer
-    places: tuple[str, ...]  # the hidden blocks
-    slope: float  # of the activation below zero
+    forms: tuple[Form, ...]
 
     @classmethod
     def of(cls, net: MLP) -> Self:
         """Return the layout of a net."""
         shapes = {name: weight.shape for name, weight in net.state_dict().items()}
-        return cls(shapes, net.places, net.slope)
+
+        def below(module: str) -> dict[str, torch.Size]:
+            return {name: shape for name, shape in shapes.items() if name.startswith(f"{module}.")}
+
+        blocks = [DenseForm(below(place), place, net.slope) for place in net.places]
+        return cls((*blocks, DenseForm(below("head"), None, None)))
+
+    @property
+    def shapes(self) -> Mapping[str, torch.Size]:
+        """Shapes of all weights by name, as in the net's ``state_dict``."""
+        return {name: shape for form in self.forms for name, shape in form.shapes.items()}
 
     @property
     def widest(self) -> int:
         """Width of the widest layer."""
-        return max(shape[0] for shape in self.shapes.values())
+        return max(form.width for form in self.forms)
 
-    def join(self, weights: Mapping[str, Tensor]) -> Tensor:
-        """Return the weights of one net as a row."""
-        return torch.cat([weights[name].detach().t().flatten() for name in self.shapes])
+    def stack(self, nets: Sequence[Mapping[str, Tensor]], dtype: torch.dtype) -> Weights:
+        """Return the weights of several nets, given by their names, for as many runs."""
+        weights = []
+        for name in self.shapes:
+            own = torch.stack([net[name].detach().to(dtype) for net in nets])
+            weights.append((own[:, None] if own.ndim == 2 else own.mT).contiguous())
+        return weights
 
-    def split(self, rows: Tensor) -> list[Tensor]:
-        """Return views of every weight in ``rows`` ``(runs, weights)``.
-
-        They are ``(runs, inputs, outputs)`` for a matrix and ``(runs, 1, outputs)`` for a bias.
-        """
-        parts = rows.split_with_sizes([shape.numel() for shape in self.shapes.values()], 1)
-        pairs = zip(parts, self.shapes.values(), strict=True)
-        return [part.view(len(rows), *(shape[1:] or (1,)), shape[0]) for part, shape in pairs]
-
-    def name(self, row: Tensor) -> dict[str, Tensor]:
+    def name(self, weights: Weights, run: int) -> dict[str, Tensor]:
         """Return the weights of one run by their names, in memory of their own."""
-        pairs = zip(self.split(row[None]), self.shapes.items(), strict=True)
-        return {name: part[0].t().reshape(shape).clone() for part, (name, shape) in pairs}
+        pairs = zip(weights, self.shapes.items(), strict=True)
+        return {name: part[run].mT.reshape(shape).clone() for part, (name, shape) in pairs}
+
+    def stages(self, weights: Weights, gradient: Weights | None = None) -> list[Stage]:
+        """Return the nets with these weights; with room for a ``gradient``, ones that can learn."""
+        stages, start = [], 0
+        for form in self.forms:
+            own = slice(start, start := start + len(form.shapes))
+            stages.append(form.make(weights[own], None if gradient is None else gradient[own]))
+        return stages
 
 
-def forward(
-    layout: Layout, weights: Sequence[Tensor], x: Tensor, hook: Hook | None = None
-) -> Tensor:
-    """Return predictions ``(runs, n, m)`` of inputs ``(runs, n, d)``, with each run's own weights.
+class AtPlaces(Protocol):
+    """What acts between the stages: the augmentation of a step."""
 
-    The weights are those of ``layout.split(rows)``: weight and bias of each layer in turn.
-    """
-    for place, weight, bias in zip(layout.places, weights[0:-2:2], weights[1:-2:2], strict=True):
-        x = F.leaky_relu(torch.baddbmm(bias, x, weight), layout.slope)
-        if hook is not None:
-            x = hook(place, x)
-    return torch.baddbmm(weights[-1], x, weights[-2])
+    @property
+    def targets(self) -> Tensor:
+        """The targets of what was last returned."""
+
+    def forward(self, place: str, x: Tensor) -> Tensor:
+        """Return what goes on from a place."""
+
+    def backward(self, place: str, delta: Tensor, of_targets: Tensor) -> Tensor:
+        """Return the loss's derivative by what has come to a place.
+
+        It is given that by what went on from there, and by the targets.
+        """
+
+    def loss_weights(self) -> Tensor | None:
+        """Return what each run's loss is multiplied by, ``(runs,)``; None if by nothing."""
 
 
-def loss_and_gradient(
-    layout: Layout,
-    weights: Sequence[Tensor],
-    x: Tensor,
-    y: Tensor,
-    factors: Tensor | None,
-    out: Sequence[Tensor],
-) -> Tensor:
-    """Return the mean squared error of every run, times its factor, and write its gradient.
+class Learner:
+    """The nets of some runs with room for their gradient, which a step fills."""
 
-    What autograd would do, up to rounding, in half the time: a net this small is mostly overhead.
-    Weights and gradients are those of ``layout.split(rows)``, without history.
-    """
-    with torch.no_grad():
-        outputs = [x]
-        for weight, bias in zip(weights[0:-2:2], weights[1:-2:2], strict=True):
-            x = F.leaky_relu(torch.baddbmm(bias, x, weight), layout.slope)
-            outputs.append(x)
-        delta = torch.baddbmm(weights[-1], x, weights[-2]).sub_(y)
+    def __init__(self, layout: Layout, weights: Weights) -> None:
+        self.gradient = [torch.empty_like(weight) for weight in weights]
+        self._stages = layout.stages(weights, self.gradient)
+
+    def __len__(self) -> int:
+        return len(self.gradient[0])
+
+    @torch.no_grad()
+    def loss_and_gradient(self, x: Tensor, augmentation: AtPlaces) -> Tensor:
+        """Return the mean squared error of every run, times its weight, and fill the gradient."""
+        for stage in self._stages:
+            x = stage.learn(x)
+            if stage.place is not None:
+                x = augmentation.forward(stage.place, x)
+        delta, factors = x - augmentation.targets, augmentation.loss_weights()
         loss = delta.square().mean(dim=(1, 2))
-        delta.mul_(2.0 / (delta.shape[1] * delta.shape[2]))
+        delta.mul_(2.0 / delta[0].numel())
         if factors is not None:
-            loss = loss * factors
+            loss.mul_(factors)
             delta.mul_(factors[:, None, None])
-        for layer in reversed(range(len(outputs))):
-            before, weight = outputs[layer], weights[2 * layer]
-            torch.bmm(before.mT, delta, out=out[2 * layer])
-            torch.sum(delta, dim=1, keepdim=True, out=out[2 * layer + 1])
-            if layer > 0:
-                # The sign of a leaky ReLU's output is that of its input, which is not kept.
-                delta = torch.ops.aten.leaky_relu_backward(
-                    torch.bmm(delta, weight.mT), before, layout.slope, True
-                )
-    return loss
+        of_targets = -delta
+        for stage in reversed(self._stages):
+            if stage.place is not None:
+                delta = augmentation.backward(stage.place, delta, of_targets)
+            delta = stage.backward(delta, is_first=stage is self._stages[0])
+        return loss
+
+
+def predict(stages: Sequence[Stage], x: Tensor) -> Tensor:
+    """Return predictions ``(runs, n, m)`` of inputs ``(runs, n, d)``, with each run's weights."""
+    for stage in stages:
+        x = stage.forward(x)
+    return x

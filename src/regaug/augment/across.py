@@ -1,0 +1,147 @@
+"""The augmentations of several runs, which draw for themselves and act on all batches at once."""
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from regaug.augment.numbers import DrawnAhead, FromGenerators, Indices, Numbers, Values
+
+if TYPE_CHECKING:
+    from regaug.augment.base import Augmentation
+
+Part = TypeVar("Part", bound="Augmentation[Any]")
+Given = tuple[Tensor, Tensor]
+
+
+class AcrossRuns(Generic[Part]):
+    """The augmentations of several runs, one for each, alike in ``structure``.
+
+    Every run draws from its own generator, in the order in which its augmentation would alone, so
+    it does not depend on the others. This is the plain way: the runs act one after another. Where
+    the arithmetic can take all batches as one stack, see :class:`AtOnce`.
+
+    Args:
+        parts: The augmentations.
+        ahead: The numbers that are drawn may be drawn before they are needed, since nobody else
+            uses the generators. After these are seeded anew call :meth:`restart`.
+
+    Attributes:
+        weights: What the losses of the last batches are to be multiplied by; None if by nothing.
+    """
+
+    #: Whether nothing ever happens, and so nothing needs to be drawn.
+    is_idle = False
+
+    def __init__(self, parts: Sequence[Part], *, ahead: bool = False) -> None:
+        self.parts = parts
+        generators = [part.generator for part in parts]
+        self._ahead = DrawnAhead(generators) if ahead and isinstance(self, AtOnce) else None
+        self.numbers: Numbers = self._ahead or FromGenerators(generators)
+        self.weights: Values | None = None
+        self._p = np.array([part.p for part in parts])
+        # Infinitely slow is not at all.
+        self._anneal = np.array([part.anneal or np.inf for part in parts])
+
+    def restart(self) -> None:
+        """Go on with generators that have been seeded anew."""
+        if self._ahead is not None:
+            self._ahead.restart()
+
+    def choose(self, count: int, runs: Indices) -> Indices:
+        """Draw a whole number below ``count`` for some runs, as ``_random.integer`` does."""
+        return (self.numbers.take(1, runs)[:, 0] * count).astype(np.int64)
+
+    def happens(self, progress: Values) -> NDArray[np.bool_]:
+        """Draw whether the batches of the first runs are touched, so far into their trainings."""
+        n = len(progress)
+        probability = self._p[:n] * np.maximum(0.0, 1.0 - progress / self._anneal[:n])
+        touched: NDArray[np.bool_] = probability >= 1.0
+        if not touched.all():
+            unsure = np.flatnonzero(~touched)
+            touched[unsure] = self.numbers.take(1, unsure)[:, 0] < probability[unsure]
+        return touched
+
+    def act(
+        self,
+        runs: Indices,
+        x: Tensor,
+        y: Tensor,
+        *,
+        rows: Tensor | None = None,
+        given: Given | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """Draw and transform for some of the runs; what was drawn is in their ``params``.
+
+        Args:
+            runs: Their numbers.
+            x: Their batches ``(runs, n, *features)``.
+            y: The targets ``(runs, n, *targets)``.
+            rows: Which training rows the batches are, ``(runs, n)``, counted as in ``fit``; None
+                where they are not, or it is not known.
+            given: What the runs' models are given, as in :meth:`Augmentation.observing`, when ``x``
+                is the output of a layer; None when it is their inputs.
+        """
+        new, parts = [], [self.parts[run] for run in runs.tolist()]
+        for number, part in enumerate(parts):
+            batch = x[number], y[number]
+            with ExitStack() as observation:
+                if given is not None:
+                    observation.enter_context(part.observing(given[0][number], given[1][number]))
+                params = part.draw(*batch)
+                part.params = part._public(params)
+                new.append(part.transform(*batch, params))
+        if any(part.weighs for part in parts):
+            self.weights = np.array([part.weight for part in parts])
+        return torch.stack([one_x for one_x, _ in new]), torch.stack([one_y for _, one_y in new])
+
+
+class AtOnce(AcrossRuns[Part]):
+    """Augmentations of several runs whose arithmetic takes all batches as one stack.
+
+    What is drawn for a batch is made from uniform numbers, and their count is known beforehand:
+    batches of many steps can be transformed in one call.
+    """
+
+    def counts(self, runs: Indices, x: Tensor, y: Tensor) -> int | Indices:
+        """Return how many uniform numbers the batches of some runs need, each or all alike."""
+        raise NotImplementedError
+
+    def transform(
+        self,
+        runs: Indices,
+        x: Tensor,
+        y: Tensor,
+        uniform: Values,
+        *,
+        rows: Tensor | None = None,
+        given: Given | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """Transform batches, of which a run may have several, with their uniform numbers.
+
+        These are a row for each batch, as long as the longest that is needed; see :class:`Numbers`.
+        What was drawn for a run's last batch is in its ``params``; for the rest see :meth:`act`.
+        """
+        raise NotImplementedError
+
+    def act(
+        self,
+        runs: Indices,
+        x: Tensor,
+        y: Tensor,
+        *,
+        rows: Tensor | None = None,
+        given: Given | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """Draw and transform for some of the runs."""
+        uniform = self.numbers.take(self.counts(runs, x, y), runs)
+        return self.transform(runs, x, y, uniform, rows=rows, given=given)
+
+    def last_batches(self, runs: Indices) -> list[tuple[int, Part]]:
+        """Return the number of the last batch of each run, and the run's augmentation."""
+        last = {run: number for number, run in enumerate(runs.tolist())}
+        return [(number, self.parts[run]) for run, number in last.items()]
