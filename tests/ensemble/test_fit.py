@@ -92,7 +92,7 @@ def test_the_stack_predicts_as_its_nets_do_one_by_one(model, new_houses):
     x = model.preparation(new_houses)
     together = model.members(x)
     for number in range(len(model.members)):
-        net = MLP(x.shape[1], 2, hidden=model.members.hidden)
+        net = MLP(x.shape[1], 2, hidden=model.members.form.hidden)
         net.load_state_dict({k: w[number] for k, w in model.members.weights.items()})
         torch.testing.assert_close(together[number].float(), net(x.float()).detach())
     own = model.members.restore(together)

@@ -3,8 +3,7 @@
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import pairwise
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from regaug.ensemble.members import Members
 from regaug.ensemble.preparation import Preparation
 from regaug.exceptions import CheckpointError, DataError, FileError, RegaugError
 from regaug.metrics import Scores
+from regaug.models.mlp import NetForm
 from regaug.training.results import versions
 from regaug.training.settings import Settings
 from regaug.training.state import pack, unpack
@@ -29,7 +29,7 @@ FORMAT, VERSION = "regaug-ensemble", 1
 JSON, TENSORS = "model.json", "model.safetensors"
 _KEYS = {
     *("targets", "method", "settings", "made_by", "encoder", "inputs", "outputs", "log"),
-    *("hidden", "weights", "floor", "scores", "held_out"),
+    *("form", "weights", "floor", "scores", "held_out"),
 }
 _MORE = "about"  # only where there is something
 
@@ -61,7 +61,7 @@ def write_model(model: Contents, folder: Path) -> None:
         "inputs": model.preparation.scaler.to_dict(),
         "outputs": model.members.scaler.to_dict(),
         "log": model.members.log,
-        "hidden": list(model.members.hidden),
+        "form": model.members.form.to_dict(),
         "weights": dict(model.members.weights),
         "floor": None if calibration is None else calibration.floor,
         "scores": None if calibration is None else calibration.scores,
@@ -137,7 +137,8 @@ def _model_from(state: Mapping[str, object]) -> Contents:
         encoder = Encoder.from_json(entry(state, "encoder", str))
         columns = len(encoder.feature_names)
         _check(columns == len(inputs.mean), "inputs", "have a number for every encoded column")
-    hidden, weights = _weights(state, len(inputs.mean), len(targets))
+    form = _form(entry(state, "form", dict), len(inputs.mean), len(targets))
+    weights = _weights(state, form)
     are_both = (state["held_out"] is None) == (state["floor"] is None)
     _check(are_both, "held_out", "be there if and only if there is a calibration")
     made_by = entry(state, "made_by", dict)
@@ -150,7 +151,7 @@ def _model_from(state: Mapping[str, object]) -> Contents:
         method=method,
         settings=_settings(method, entry(state, "settings", dict)),
         preparation=Preparation(encoder, inputs),
-        members=Members(hidden, weights, outputs, entry(state, "log", bool)),
+        members=Members(form, weights, outputs, entry(state, "log", bool)),
         calibration=_calibration(state, len(targets)),
         held_out=None if state["held_out"] is None else _scores(entry(state, "held_out", dict)),
         made_by=made_by,
@@ -158,26 +159,37 @@ def _model_from(state: Mapping[str, object]) -> Contents:
     )
 
 
-def _weights(
-    state: Mapping[str, object], inputs: int, targets: int
-) -> tuple[tuple[int, ...], dict[str, Tensor]]:
-    """Return the widths and the weights if they belong together."""
-    hidden, weights = entry(state, "hidden", list), entry(state, "weights", dict)
+def _form(values: Mapping[str, object], inputs: int, targets: int) -> NetForm:
+    """Return the form of the nets, for a table of so many columns and targets."""
+    names = [part.name for part in fields(NetForm)]
+    _check(sorted(values) == sorted(names), "form", f"have the keys {', '.join(names)}")
+    hidden, periodic = entry(values, "hidden", list), entry(values, "periodic", list)
     are_widths = hidden and all(type(width) is int and width > 0 for width in hidden)
-    _check(are_widths, "hidden", "be widths of layers")
-    _check(len(weights) == 2 * (len(hidden) + 1), "weights", "be two tensors for every layer")
+    _check(are_widths, "form.hidden", "be widths of layers")
+    are_columns = all(type(column) is int and 0 <= column < inputs for column in periodic)
+    _check(are_columns and len(set(periodic)) == len(periodic), "form.periodic", "be columns")
+    count, slope = entry(values, "frequencies", int), entry(values, "slope", float)
+    _check(count > 0, "form.frequencies", "be positive")
+    _check(0.0 <= slope <= 1.0, "form.slope", "lie in [0, 1]")
+    sizes = entry(values, "inputs", int), entry(values, "outputs", int)
+    _check(sizes == (inputs, targets), "form", "fit the columns and targets")
+    linear = entry(values, "linear", bool)
+    return NetForm(inputs, targets, tuple(hidden), slope, tuple(periodic), count, linear)
+
+
+def _weights(state: Mapping[str, object], form: NetForm) -> dict[str, Tensor]:
+    """Return the weights if they are those of nets of this form."""
+    weights = entry(state, "weights", dict)
+    _check(weights, "weights", "be tensors")
     for name in weights:
         _check(_tensor(weights, name, torch.float32).ndim > 0, f"weights.{name}", "have axes")
     members = len(next(iter(weights.values())))
     # The net is made only if it is as large as the tensors that are here already.
-    widths = [inputs, *hidden, targets]
-    size = sum((before + 1) * after for before, after in pairwise(widths))
-    found, must = sum(map(Tensor.numel, weights.values())), "fit the layers that `hidden` describes"
-    _check(members > 0 and found == members * size, "weights", must)
-    layout = Members.layout(inputs, targets, hidden)
-    shapes = {name: (members, *shape) for name, shape in layout.shapes.items()}
+    found, must = sum(map(Tensor.numel, weights.values())), "fit the layers that `form` describes"
+    _check(members > 0 and found == members * form.size, "weights", must)
+    shapes = {name: (members, *own.shape) for name, own in form.make().state_dict().items()}
     _check({name: weight.shape for name, weight in weights.items()} == shapes, "weights", must)
-    return tuple(hidden), {name: weights[name] for name in shapes}
+    return {name: weights[name] for name in shapes}
 
 
 def _calibration(state: Mapping[str, object], targets: int) -> Calibration | None:

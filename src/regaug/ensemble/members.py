@@ -11,10 +11,11 @@ from regaug import _random
 from regaug.data.base import Split
 from regaug.data.scaling import Scaler
 from regaug.exceptions import DivergedError
-from regaug.models import MLP
+from regaug.models.mlp import NetForm
 from regaug.training import RunResult, Settings, fit_many
 from regaug.training.stacked.net import Layout, predict
 from regaug.training.stacked.stages import Stage
+from regaug.training.stacked.training import make_table_net
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,14 +23,14 @@ class Members:
     """Table nets of one architecture, with the way back to the targets' own units.
 
     Attributes:
-        hidden: Widths of the hidden layers.
+        form: What they are made of.
         weights: Weights by name, ``(members, *shape)``, float32.
         scaler: Scale of the targets, or of their logarithms.
         log: Whether the nets predict logarithms.
         block: Numbers of a hidden layer that are held at a time (32 MB).
     """
 
-    hidden: tuple[int, ...]
+    form: NetForm
     weights: Mapping[str, Tensor] = field(repr=False)
     scaler: Scaler = field(repr=False)
     log: bool
@@ -45,9 +46,11 @@ class Members:
         """
         widest, stages = self._net
         size = max(1, self.block // (widest * len(self)))
-        blocks = [rows.expand(len(self), -1, -1) for rows in torch.split(x.double(), size)]
+        x = x.double()
+        blocks = [rows.expand(len(self), -1, -1) for rows in torch.split(x, size)]
         with torch.no_grad():
-            return torch.cat([predict(stages, block) for block in blocks], dim=1)
+            found = torch.cat([predict(stages, block) for block in blocks], dim=1)
+        return found + self._linear(x) if self.form.linear else found
 
     def scale(self, y: Tensor) -> Tensor:
         """Return targets ``(..., n, m)`` in the scale of the nets."""
@@ -58,21 +61,20 @@ class Members:
         values = self.scaler.inverse(values)
         return values.exp() if self.log else values
 
-    @staticmethod
-    def layout(inputs: int, targets: int, hidden: Sequence[int]) -> Layout:
-        """Return names and shapes of the weights of one net."""
-        return Layout.of(MLP(inputs, targets, hidden=hidden))
-
     @cached_property
     def _net(self) -> tuple[int, Sequence[Stage]]:
         """The width of the widest layer, and the nets of all members."""
-        inputs = next(iter(self.weights.values())).shape[-1]
-        layout = self.layout(inputs, len(self.scaler.mean), self.hidden)
+        layout = Layout.of(self.form.make())
         nets = [
             {name: weight[number] for name, weight in self.weights.items()}
             for number in range(len(self))
         ]
         return layout.widest, layout.stages(layout.stack(nets, torch.float64))
+
+    def _linear(self, x: Tensor) -> Tensor:
+        """Return the linear part of every member, ``(members, n, m)``."""
+        weight, bias = (self.weights[f"skip.{name}"].double() for name in ("weight", "bias"))
+        return x @ weight.mT + bias.unsqueeze(1)
 
 
 def mean_and_spread(values: Tensor) -> tuple[Tensor, Tensor]:
@@ -119,7 +121,9 @@ def train_members(
         )
     kept = tuple(results[number] for number in usable)
     weights = {name: torch.stack([r.weights[name] for r in kept]) for name in kept[0].weights}
-    members = Members(tuple(int(width) for width in hidden), weights, scaler, log)
+    widths, linear = tuple(int(width) for width in hidden), settings.linear
+    form = replace(make_table_net(splits[0], settings, hidden=widths).form, linear=linear)
+    members = Members(form, weights, scaler, log)
     return Trained(members, usable, kept, replace(kept[0].settings, seed=settings.seed))
 
 

@@ -90,7 +90,7 @@ def _given(study: Study) -> Mapping[str, Any]:
 def _settings(settings: Settings) -> str:
     """Write out the settings that differ from the defaults; each run's seed is its own."""
     plain = Settings().to_dict() | {"seed": settings.seed}
-    given = [item for item in settings.to_dict().items() if item[1] != plain[item[0]]]
+    given = [item for item in settings.to_dict().items() if item[1] != plain.get(item[0])]
     return "\n".join(f"    {name}={_value(value)}," for name, value in given)
 
 

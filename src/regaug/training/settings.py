@@ -4,14 +4,16 @@ import math
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 
 from regaug._checks import check_choice, check_integer, check_range
 from regaug.exceptions import ArgumentError
 from regaug.metrics import METRICS, MetricName
 
 Optimizer = Literal["adamw", "adam"]
-Schedule = Literal["constant", "cosine"]
+Schedule = Literal["constant", "cosine", "waves"]
+# How often the rate of the schedule "waves" falls to zero.
+WAVES = 4
 Recorded = Literal["train", "validation", "test"]
 Precision = Literal["32", "bf16", "16", "64"]
 # Half precision is mixed: the weights stay in float32.
@@ -32,11 +34,16 @@ class Settings:
             through it.
         optimizer: ``"adamw"`` or ``"adam"``.
         schedule: ``"constant"`` keeps the learning rate, ``"cosine"`` lowers it to zero along half
-            a cosine, step by step.
+            a cosine, step by step, and ``"waves"`` lets it rise from zero and fall back four times,
+            each wave twice as long as the one before.
         clip: Largest norm of the gradient of a step; None leaves it.
         patience: Stop after so many epochs without a lower validation error; None never stops.
         metric: The error that chooses the epoch and stops the training.
         seed: Decides the batches, the augmentation's draws and dropout.
+        frequencies: Of the table net alone, as are the next two: how many periodic features
+            every number column has (:class:`regaug.models.mlp.PeriodicFeatures`); 0 for none.
+        spread: Standard deviation of their initial frequencies.
+        linear: Whether a ridge regression comes first, and the net learns what that leaves.
         method_settings: Changes to the method's own settings, such as ``{"rho": 0.95}``.
     """
 
@@ -50,6 +57,9 @@ class Settings:
     patience: int | None = None
     metric: MetricName = "rmse"
     seed: int = 0
+    frequencies: int = 0
+    spread: float = 0.1
+    linear: bool = False
     method_settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -58,9 +68,13 @@ class Settings:
         check_range("learning_rate", self.learning_rate, 0.0, open_low=True)
         check_range("weight_decay", self.weight_decay, 0.0)
         check_choice("optimizer", self.optimizer, ("adamw", "adam"))
-        check_choice("schedule", self.schedule, ("constant", "cosine"))
+        check_choice("schedule", self.schedule, get_args(Schedule))
         check_choice("metric", self.metric, tuple(METRICS))
         check_integer("seed", self.seed, 0)
+        check_integer("frequencies", self.frequencies, 0)
+        check_range("spread", self.spread, 0.0, open_low=True)
+        if not isinstance(self.linear, bool):
+            raise ArgumentError(f"`linear` must be True or False, got {self.linear!r}.")
         if self.clip is not None:
             check_range("clip", self.clip, 0.0, open_low=True)
         if self.patience is not None:
@@ -70,25 +84,34 @@ class Settings:
         """Return the learning rate when so much of training is done."""
         if self.schedule == "constant":
             return self.learning_rate
-        return self.learning_rate * round(0.5 * (1.0 + math.cos(math.pi * progress)), 15)
+        angle = math.pi * progress
+        if self.schedule == "waves":
+            angle = math.pi + 2.0 * math.pi * math.log2(1.0 + (2**WAVES - 1) * progress)
+        return self.learning_rate * round(0.5 * (1.0 + math.cos(angle)), 15)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for a JSON file."""
         own = self.method_settings.items()
         listed = {name: list(v) if isinstance(v, tuple) else v for name, v in own}
-        return asdict(self) | {"method_settings": listed}
+        plain = asdict(self) | {"method_settings": listed}
+        # Where the table net is plain these are left out: what is stored of other nets needs none.
+        return {name: v for name, v in plain.items() if name not in _FORM or v != _FORM[name]}
 
     @classmethod
     def from_dict(cls, values: object) -> Self:
         """Return the settings that :meth:`to_dict` wrote down."""
         names = {part.name for part in fields(cls)}
-        if not isinstance(values, Mapping) or set(values) != names:
+        if not isinstance(values, Mapping) or {*values, *_FORM} != names:
             raise ArgumentError(f"`values` must have the keys {', '.join(sorted(names))}.")
         own = values["method_settings"]
         if not isinstance(own, Mapping):
             raise ArgumentError(f"`method_settings` must be settings of a method, got {own!r}.")
         listed = {key: tuple(v) if isinstance(v, list) else v for key, v in own.items()}
         return cls(**{**values, "method_settings": listed})
+
+
+# What the settings say of a table net that is plain.
+_FORM = {name: getattr(Settings, name) for name in ("frequencies", "spread", "linear")}
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,8 @@ from regaug.exceptions import ArgumentError, ArgumentTypeError
 from regaug.training.bar import Bar
 from regaug.training.results import RunResult
 from regaug.training.settings import Recorded, Settings
+from regaug.training.stacked.linear import LinearPart
+from regaug.training.stacked.rows import as_rows
 from regaug.training.stacked.stack import Stack
 from regaug.training.stacked.training import Training
 
@@ -72,9 +74,20 @@ def fit_many(
         check_choice("record", part, ("train", "validation", "test"))
     recorded = tuple(dict.fromkeys(("validation", *record)))
 
+    pairs = list(zip(splits, settings, strict=True))
+    linear = {id(split): split for split, own in pairs if own.linear}
+    parts = {key: LinearPart.fit(as_rows(own.train), own.train.y) for key, own in linear.items()}
     runs = [
-        Training.make(number, split, method, own, hidden, initial[number] if initial else None)
-        for number, (split, own) in enumerate(zip(splits, settings, strict=True))
+        Training.make(
+            number,
+            split,
+            method,
+            own,
+            hidden,
+            initial[number] if initial else None,
+            parts[id(split)] if own.linear else None,
+        )
+        for number, (split, own) in enumerate(pairs)
     ]
     results: dict[int, RunResult] = {}
     with Bar("run", len(runs), show=progress) as bar:

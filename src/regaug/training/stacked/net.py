@@ -8,12 +8,13 @@ import torch
 from torch import Tensor
 
 from regaug.models import MLP
+from regaug.training.stacked.periodic import PeriodicForm
 from regaug.training.stacked.stages import DenseForm, Form, Stage, Weights
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The stages of a table net and their weights, in the order of its layers.
+    """The stages of a table net and the weights that it learns, in the order of its layers.
 
     Matrices are stored transposed, ``(inputs, outputs)``: so their gradients come out of the
     batched products as they are to be stored.
@@ -24,13 +25,15 @@ class Layout:
     @classmethod
     def of(cls, net: MLP) -> Self:
         """Return the layout of a net."""
-        shapes = {name: weight.shape for name, weight in net.state_dict().items()}
+        learned = (named for named in net.named_parameters() if named[1].requires_grad)
+        shapes = {name: weight.shape for name, weight in learned}
 
         def below(module: str) -> dict[str, torch.Size]:
             return {name: shape for name, shape in shapes.items() if name.startswith(f"{module}.")}
 
         blocks = [DenseForm(below(place), place, net.slope) for place in net.places]
-        return cls((*blocks, DenseForm(below("head"), None, None)))
+        first = [PeriodicForm(below("features"), net.form.periodic)] if net.form.periodic else []
+        return cls((*first, *blocks, DenseForm(below("head"), None, None)))
 
     @property
     def shapes(self) -> Mapping[str, torch.Size]:

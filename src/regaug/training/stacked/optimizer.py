@@ -80,4 +80,4 @@ def _clip(gradient: Weights, most: float) -> Weights:
     norms = [torch.linalg.vector_norm(part.flatten(1), dim=1) for part in gradient]
     norm = torch.linalg.vector_norm(torch.stack(norms), dim=0)
     factor = (most / (norm + 1e-6)).clamp(max=1.0)
-    return [part * factor.reshape(-1, *[1] * (part.ndim - 1)) for part in gradient]
+    return [part * factor.view(-1, *[1] * (part.ndim - 1)) for part in gradient]

@@ -12,6 +12,7 @@ from regaug.data.base import Part, Split
 from regaug.exceptions import ArgumentError, ArgumentTypeError
 from regaug.metrics import METRICS
 from regaug.training.scores import own_targets, own_units, recorded_rows
+from regaug.training.stacked.linear import LinearPart
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,14 +41,24 @@ class StackedPart:
 class StackedRows:
     """The rows of several splits of tables, one below the other, those of ``Split.more`` left out.
 
+    Args:
+        splits: The splits.
+        dtype: What is computed in.
+        linear: What the nets of each split learn the rest of; None for nothing.
+
     Attributes:
         x: Inputs of all parts of all splits, ``(rows, d)``.
-        y: Their targets, ``(rows, m)``.
+        y: What the nets learn of them, ``(rows, m)``: the targets, less the linear part.
         first_row: Where the training rows of each split begin.
         parts: The parts by name.
     """
 
-    def __init__(self, splits: Sequence[Split], dtype: torch.dtype) -> None:
+    def __init__(
+        self,
+        splits: Sequence[Split],
+        dtype: torch.dtype,
+        linear: Sequence[LinearPart | None] | None = None,
+    ) -> None:
         self.splits = splits
         parts = [part for split in splits for part in (split.train, split.validation, split.test)]
         inputs = [as_rows(part) for part in parts]
@@ -58,7 +69,17 @@ class StackedRows:
                 f"{sorted(shapes)}. Train tables of different shapes apart."
             )
         self.x = torch.cat(inputs).to(dtype)
-        self.y = torch.cat([part.y for part in parts]).to(dtype)
+        targets = torch.cat([part.y for part in parts]).double()
+        self._linear: Tensor | None = None  # what the linear parts say of every row
+        if linear is not None and any(own is not None for own in linear):
+            of_parts = [own for own in linear for _ in range(3)]
+            said = [
+                torch.zeros(part.y.shape, dtype=torch.float64) if own is None else own(x)
+                for own, x, part in zip(of_parts, inputs, parts, strict=True)
+            ]
+            self._linear = torch.cat(said)
+            targets -= self._linear
+        self.y = targets.to(dtype)
         starts = torch.tensor([0, *(len(part) for part in parts)]).cumsum(0)[:-1].reshape(-1, 3)
         self.first_row: list[int] = starts[:, 0].tolist()
         self.parts = {
@@ -69,8 +90,10 @@ class StackedRows:
     def errors(
         self, part: str, predictions: Tensor, split_of_run: Sequence[int], metric: str
     ) -> list[float]:
-        """Return the error of each run's predictions ``(runs, n, m)``, in the targets' units."""
+        """Return the error of what the nets predict, ``(runs, n, m)``, in the targets' units."""
         numbers, stacked = torch.tensor(split_of_run), self.parts[part]
+        if self._linear is not None:
+            predictions = predictions + self._linear[stacked.places[numbers]]
         own = torch.empty_like(predictions, dtype=torch.float64)
         for number in set(split_of_run):
             runs = (numbers == number).nonzero().squeeze(1)

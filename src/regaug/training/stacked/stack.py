@@ -41,9 +41,13 @@ class Stack:
     ) -> None:
         self.runs = sorted(runs, key=lambda run: (-len(run.sampler), repr(run.rates)))
         self.recorded, self.block = recorded, block
-        splits = list({id(run.split): run.split for run in runs}.values())
-        self.rows = StackedRows(splits, dtype)
-        self.split_of_run = [splits.index(run.split) for run in self.runs]
+        # With a linear part and without it a split is not the same.
+        first = {run.learns: run for run in reversed(runs)}
+        self.rows = StackedRows(
+            [run.split for run in first.values()], dtype, [run.linear for run in first.values()]
+        )
+        numbers = list(first)
+        self.split_of_run = [numbers.index(run.learns) for run in self.runs]
         self.layout = Layout.of(runs[0].net)
         self.weights = self.layout.stack([run.net.state_dict() for run in self.runs], dtype)
         self.best = [weight.clone() for weight in self.weights]
@@ -151,7 +155,7 @@ class Stack:
             ending=run.ending or "finished",
             scores=scores,
             predictions=predictions,
-            weights=self.layout.name(best, 0),
+            weights=self.layout.name(best, 0) | ({} if run.linear is None else run.linear.state()),
             seconds=run.seconds,
         )
 
@@ -164,7 +168,8 @@ class Stack:
             x = part.x[:].flatten(1).to(weights[0].dtype)
             with torch.no_grad():
                 blocks = torch.split(x, max(1, self.block // self.layout.widest))
-                return torch.cat([predict(stages, block[None])[0] for block in blocks])
+                found = torch.cat([predict(stages, block[None])[0] for block in blocks])
+            return found if run.linear is None else (found + run.linear(x)).to(found)
 
         parts = {"validation": run.split.validation, "test": run.split.test, **run.split.more}
         names = [name for name, part in parts.items() if len(part)]

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
+import torch
 from torch import Tensor
 
 from regaug import methods
@@ -12,12 +13,15 @@ from regaug.augment import Augmentation
 from regaug.augment.layer import INPUT
 from regaug.data.base import Split
 from regaug.exceptions import ArgumentError, PlaceError
-from regaug.models import MLP
+from regaug.models.mlp import MLP, NetForm
 from regaug.samplers import BatchSampler, KernelPairSampler
 from regaug.training.checkpoint import load_weights
 from regaug.training.results import Ending, Epoch, is_best, why_end
 from regaug.training.settings import Settings
+from regaug.training.stacked.linear import LinearPart
 from regaug.training.stacked.rows import as_rows
+
+MOST_PERIODIC = 50
 
 
 @dataclass(eq=False)
@@ -32,6 +36,7 @@ class Training:
     augmentation: Augmentation[Any]
     places: tuple[str, ...]  # where it acts; of several, one is drawn for every step
     sampler: BatchSampler
+    linear: LinearPart | None = None  # what the net learns the rest of
     history: list[Epoch] = field(default_factory=list)
     best_epoch: int = 0  # counted from 1; the last one if there are no validation rows
     ending: Ending | None = None  # as long as it has not ended
@@ -46,31 +51,32 @@ class Training:
         settings: Settings,
         hidden: Sequence[int],
         initial: Mapping[str, Tensor] | None,
+        linear: LinearPart | None = None,
     ) -> Self:
         """Prepare a run: its net, its augmentation fitted on the training rows, its batches."""
-        x, y, columns = split.train.x, split.train.y, as_rows(split.train).shape[1]
+        x, y = split.train.x, split.train.y
         ready = methods.get(name).prepare(settings.method_settings, seed=settings.seed)
         if ready.inputs_too:
             raise PlaceError(
                 "`place` must be 'input', 'layer' or 'layers' for stacked runs, got 'both'. Train "
                 "it with fit."
             )
-        net = MLP(columns, y.shape[1], hidden=hidden, seed=settings.seed)
+        net = make_table_net(split, settings, hidden=hidden)
         if initial is not None:
             net.double()  # or weights in float64 would lose digits
             load_weights(net, initial, source=f"`initial` for run {number}")
-        augmentation = ready.fit(x, y).augmentation
+        learned = y if linear is None else y - linear(as_rows(split.train)).to(y)
+        augmentation = ready.fit(x, learned).augmentation
         places = _find_places(ready.place(net), net, augmentation)
         sampler = ready.sampler(y, min(settings.batch_size, len(y)), drop_last=True)
         settings = replace(settings, method_settings=ready.settings)
-        return cls(number, split, name, settings, net, augmentation, places, sampler)
+        return cls(number, split, name, settings, net, augmentation, places, sampler, linear)
 
     @property
     def form(self) -> tuple[object, ...]:
         """What runs of one stack must share."""
         return (
-            self.net.inputs,
-            self.net.outputs,
+            self.net.form,
             self.settings.metric,
             self.has_validation,
             self.sampler.batch_size,
@@ -78,6 +84,11 @@ class Training:
             self.places,
             *self.augmentation.structure,
         )
+
+    @property
+    def learns(self) -> tuple[int, bool]:
+        """Which rows and targets it learns: runs that share it are of one split."""
+        return id(self.split), self.linear is not None
 
     @property
     def has_validation(self) -> bool:
@@ -102,6 +113,27 @@ class Training:
             self.best_epoch = done
         self.ending = why_end(done, self.best_epoch, self.settings)
         return self.best_epoch == done
+
+
+def make_table_net(split: Split, settings: Settings, *, hidden: Sequence[int]) -> MLP:
+    """Make the net for a split as settings describe it, but for the linear part."""
+    # All rows that the training sees: members of an ensemble, which stop on other rows, are alike.
+    rows, spread = torch.cat([as_rows(split.train), as_rows(split.validation)]), settings.spread
+    periodic = periodic_columns(rows) if settings.frequencies else ()
+    form = NetForm(rows.shape[1], split.train.y.shape[1], tuple(hidden), periodic=periodic)
+    if periodic:
+        form = replace(form, frequencies=settings.frequencies)
+    return form.make(spread=spread, seed=settings.seed)
+
+
+def periodic_columns(x: Tensor) -> tuple[int, ...]:
+    """Return the columns that periodic features are made of: those with more than two values.
+
+    A yes-or-no column, as categories become, has none. Nor has a table with very many columns: there
+    the features were no help, and they are most of the work.
+    """
+    columns = [c for c in range(x.shape[1]) if len(x[:, c].unique()) > 2]
+    return tuple(columns) if len(columns) <= MOST_PERIODIC else ()
 
 
 def _find_places(
