@@ -68,7 +68,8 @@ class Periodic:
         cos, sin = waves.tensor_split(2, dim=3)
         of_cos, of_sin = of_waves.tensor_split(2, dim=3)
         of_turns = torch.addcmul(of_sin * cos, of_cos, sin, value=-1.0).mul_(2.0 * math.pi)
-        torch.sum(of_turns * values, dim=2, out=of_frequencies)
+        by_frequency = self._flat(of_turns).mT @ self._flat(values)
+        of_frequencies.copy_(by_frequency.view_as(of_frequencies))
         if is_first:
             return delta
         found = delta[:, :, :d].clone()
@@ -77,9 +78,13 @@ class Periodic:
 
     def _waves(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Return the columns' values ``(runs, c, n, 1)`` and their waves ``(runs, c, n, 2 f)``."""
-        values = x[:, :, self._columns].mT.unsqueeze(3)
+        values = x[:, :, self._columns].mT.contiguous().unsqueeze(3)
         turns = values * self._frequencies.unsqueeze(2).mul(2.0 * math.pi)
-        return values, torch.cat([turns.cos(), turns.sin()], dim=3)
+        waves = turns.new_empty(*turns.shape[:3], 2 * turns.shape[3])
+        cos, sin = waves.tensor_split(2, dim=3)
+        torch.cos(turns, out=cos)
+        torch.sin(turns, out=sin)
+        return values, waves
 
     def _features(self, x: Tensor, values: Tensor, waves: Tensor) -> Tensor:
         runs, c, n, _ = waves.shape

@@ -129,10 +129,10 @@ def make_table_net(split: Split, settings: Settings, *, hidden: Sequence[int]) -
 def periodic_columns(x: Tensor) -> tuple[int, ...]:
     """Return the columns that periodic features are made of: those with more than two values.
 
-    A yes-or-no column, as categories become, has none. Nor has a table with very many columns: there
-    the features were no help, and they are most of the work.
+    A yes-or-no column, as categories become, has none. Nor has a table with very many columns:
+    there the features were no help, and they are most of the work.
     """
-    columns = [c for c in range(x.shape[1]) if len(x[:, c].unique()) > 2]
+    columns = [column for column in range(x.shape[1]) if len(torch.unique(x[:, column])) > 2]
     return tuple(columns) if len(columns) <= MOST_PERIODIC else ()
 
 
