@@ -1,8 +1,8 @@
 """The augmentations of several runs, which draw for themselves and act on all batches at once."""
 
 from collections.abc import Sequence
-from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from contextlib import AbstractContextManager, ExitStack
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -11,11 +11,36 @@ from torch import Tensor
 
 from regaug.augment.numbers import DrawnAhead, FromGenerators, Indices, Numbers, Values
 
-if TYPE_CHECKING:
-    from regaug.augment.base import Augmentation
-
-Part = TypeVar("Part", bound="Augmentation[Any]")
 Given = tuple[Tensor, Tensor]
+
+
+class OfOneRun(Protocol):
+    """What is used of a run's augmentation; see :class:`regaug.augment.Augmentation`."""
+
+    p: float
+    anneal: float | None
+    generator: torch.Generator
+    params: Any
+    weighs: bool
+
+    @property
+    def weight(self) -> float:
+        """What the loss of the last batch is to be multiplied by."""
+
+    def observing(self, x: object, y: Tensor) -> AbstractContextManager[None]:
+        """Let it know what a model is given, while its layers run."""
+
+    def draw(self, x: Tensor, y: Tensor) -> Any:
+        """Draw the parameters for one batch."""
+
+    def transform(self, x: Tensor, y: Tensor, params: Any) -> tuple[Tensor, Tensor]:
+        """Apply drawn parameters to a batch."""
+
+    def _public(self, params: Any) -> Any:
+        """Return drawn parameters as they are shown."""
+
+
+Part = TypeVar("Part", bound=OfOneRun)
 
 
 class AcrossRuns(Generic[Part]):
