@@ -81,16 +81,11 @@ def test_it_prints_a_leaderboard_and_a_verdict(first):
     assert first.exit_code == 0, first.output
     for name in {"erm", "mixup"} | BESIDE:
         assert f"\n {name}" in first.stdout
-<<<<<<< HEAD
     assert "tier" in first.stdout
     assert re.search(r"Use |Keep it plain|Look for inputs", first.stdout)
     assert "R5: The study has 2 splits" in first.stdout
     assert "docs/checks.md#r4-few-validation-rows" in first.stdout
-    assert "14 runs; this takes about" in first.stderr
-=======
-    assert "recommended" in first.stdout or "keep it plain" in first.stdout
     assert f"{N_RUNS} runs; this takes about" in first.stderr
->>>>>>> h-base
     assert "90 rows" in first.stderr
 
 
