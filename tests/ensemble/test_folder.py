@@ -110,7 +110,25 @@ HOSTILE = {
     "outputs/std": [[1.0], [1.0, 0.0], [1.0, float("nan")], [1.0, float("inf")], [1, 10**400]],
     "outputs/mean": [["a", "b"], [[0.0], [0.0]], None, "ab"],
     "log": [0, "no", None],
-    "hidden": [[10**9], [16, 10**9], [], [16], [8, 16], [16.0, 8], [True, 8], 16, None, [-16, 8]],
+    "form": [None, {}, []],
+    "form/periodic": [[0], [99], [-1], ["a"], None, 1],
+    "form/frequencies": [0, -1, 1.5, None],
+    "form/linear": [True, None, 0],
+    "form/slope": [2.0, -1.0, float("nan"), 1],
+    "form/inputs": [1, 10**9, None],
+    "form/outputs": [1, 10**9, None],
+    "form/hidden": [
+        [10**9],
+        [16, 10**9],
+        [],
+        [16],
+        [8, 16],
+        [16.0, 8],
+        [True, 8],
+        16,
+        None,
+        [-16, 8],
+    ],
     "weights": [{}, None, [torch.zeros(3)]],
     WEIGHT: [None, 1.0, NAN, torch.zeros(2), torch.zeros(2, 3), torch.zeros(3, 2).double()],
     "weights/more": [torch.zeros(0)],
@@ -142,7 +160,7 @@ def test_a_folder_that_says_something_impossible_is_refused(folder, path, value)
         Ensemble.load(folder)
 
 
-@pytest.mark.parametrize("key", ["hidden", "weights", "floor", "settings"])
+@pytest.mark.parametrize("key", ["form", "weights", "floor", "settings"])
 def test_a_folder_that_lacks_something_is_refused(folder, key):
     state = read_state(folder)
     del state[key]
@@ -157,7 +175,7 @@ def test_a_folder_that_lacks_something_is_refused(folder, key):
         *[("format", value) for value in ("pickle", None, [1.0])],
         *[("version", value) for value in (2, "1", None, True)],
         *[("tensors", value) for value in ("00000000", None)],
-        *[("state", value) for value in ([], None, {"hidden": {"$tensor": "nowhere"}})],
+        *[("state", value) for value in ([], None, {"form": {"$tensor": "nowhere"}})],
     ],
 )
 def test_a_document_of_another_form_is_refused(folder, key, value):
@@ -223,7 +241,7 @@ def test_the_same_model_gives_the_same_files(model, folder, tmp_path):
 def test_members_without_weights_cannot_hide_a_net_of_any_size(folder):
     state = read_state(folder)
     state["weights"] = {name: weight[:0] for name, weight in state["weights"].items()}
-    state["hidden"] = [10**9, 10**9]
+    state["form"]["hidden"] = [10**9, 10**9]
     write_state(folder, state)
     with pytest.raises(CheckpointError, match="fit the layers"):
         Ensemble.load(folder)
@@ -234,4 +252,4 @@ def test_the_checks_accept_what_was_written(folder):
     write_state(folder, state)
     assert Ensemble.load(folder).targets == ("price", "tax")
     document = json.loads((folder / "model.json").read_text())
-    assert document["state"]["hidden"] == [16, 8]
+    assert document["state"]["form"]["hidden"] == [16, 8]

@@ -1,6 +1,7 @@
 """The net for tables."""
 
 import itertools
+import math
 
 import pytest
 import torch
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from regaug.exceptions import ArgumentError
 from regaug.models import MLP
+from regaug.models.mlp import NetForm
 
 
 def count(model):
@@ -77,3 +79,46 @@ def test_a_net_without_hidden_layers_is_refused():
 def test_bad_settings_are_refused(options, argument):
     with pytest.raises(ArgumentError, match=f"`{argument}` must be"):
         MLP(3, **options)
+
+
+@pytest.mark.parametrize("periodic", [(), (1,), (0, 2, 3)])
+@pytest.mark.parametrize("linear", [False, True])
+def test_the_size_of_a_form_is_that_of_its_nets(periodic, linear):
+    form = NetForm(4, 2, (5, 6), 0.1, periodic, 3, linear)
+    net = form.make(seed=1)
+    assert net.form == form
+    assert form.size == sum(weight.numel() for weight in net.state_dict().values())
+    assert NetForm(**form.to_dict()).size == form.size
+
+
+def test_periodic_features_are_cosines_and_sines_of_turns_condensed():
+    net = MLP(3, periodic=[2], frequencies=2, spread=0.4, seed=3)
+    own, x = net.features, torch.randn(5, 3, generator=torch.Generator().manual_seed(0))
+    for row in range(5):
+        turns = [2 * math.pi * x[row, 2] * own.frequencies[f, 0] for f in range(2)]
+        waves = torch.stack([*(t.cos() for t in turns), *(t.sin() for t in turns)])
+        expected = torch.cat([x[row], own.weight[0] @ waves + own.bias[:, 0]])
+        torch.testing.assert_close(own(x)[row], expected)
+
+
+def test_the_linear_part_is_added_and_not_learned():
+    net = MLP(3, linear=True, seed=1)
+    plain = MLP(3, seed=1)
+    x = torch.randn(4, 3, generator=torch.Generator().manual_seed(0))
+    torch.testing.assert_close(net(x), plain(x))
+    net.skip.weight.copy_(torch.ones(1, 3))
+    torch.testing.assert_close(net(x), plain(x) + x.sum(dim=1, keepdim=True))
+    assert not any(weight.requires_grad for weight in net.skip.parameters())
+
+
+@pytest.mark.parametrize(
+    ("own", "name"),
+    [
+        ({"periodic": [3]}, "periodic"),
+        ({"periodic": [0], "frequencies": 0}, "frequencies"),
+        ({"periodic": [0], "spread": 0.0}, "spread"),
+    ],
+)
+def test_periodic_features_that_cannot_be_are_refused(own, name):
+    with pytest.raises(ArgumentError, match=f"`{name}` must be"):
+        MLP(3, **own)

@@ -25,6 +25,9 @@ from regaug.training import Settings
         ("patience", 0),
         ("metric", "accuracy"),
         ("seed", -1),
+        ("frequencies", -1),
+        ("spread", 0.0),
+        ("linear", 1),
     ],
 )
 def test_values_out_of_range_are_refused_by_name(name, value):
@@ -49,7 +52,23 @@ def test_settings_are_given_by_name_and_cannot_change():
 
 
 def test_plain_values_go_through_json_and_build_the_same_settings():
-    settings = Settings(epochs=3, clip=0.5, patience=2, metric="mae", method_settings={"rho": 0.95})
+    own = {"frequencies": 8, "spread": 0.2, "linear": True, "method_settings": {"rho": 0.95}}
+    settings = Settings(epochs=3, clip=0.5, patience=2, metric="mae", **own)
     values = settings.to_dict()
     assert set(values) == {field.name for field in dataclasses.fields(Settings)}
     assert Settings(**json.loads(json.dumps(values))) == settings
+
+
+def test_what_is_stored_of_a_plain_net_does_not_name_what_it_has_not():
+    values = Settings().to_dict()
+    assert not {"frequencies", "spread", "linear"} & set(values)
+    assert Settings.from_dict(values) == Settings()
+    assert Settings.from_dict(Settings(linear=True).to_dict()) == Settings(linear=True)
+
+
+def test_the_rate_of_waves_is_zero_four_times_and_full_between():
+    settings = Settings(learning_rate=0.5, schedule="waves")
+    for wave in range(5):
+        assert settings.rate_at((2**wave - 1) / 15) == pytest.approx(0.0, abs=1e-12)
+    for wave in range(4):
+        assert settings.rate_at((2 ** (wave + 0.5) - 1) / 15) == pytest.approx(0.5)

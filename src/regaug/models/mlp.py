@@ -107,14 +107,15 @@ class MLP(nn.Module):
         self.slope = check_range("slope", slope, 0.0, 1.0)
         self.seed = check_integer("seed", seed, 0)
         most = self.inputs - 1
-        columns = tuple(check_integer("periodic", column, 0, most) for column in periodic)
-        sizes = self.inputs, self.outputs, self.hidden, self.slope
-        count = check_integer("frequencies", frequencies, 1)
-        self.form = NetForm(*sizes, columns, count, bool(linear))
+        self.periodic = tuple(check_integer("periodic", column, 0, most) for column in periodic)
+        self.frequencies = check_integer("frequencies", frequencies, 1)
+        self.spread = check_range("spread", spread, 0.0, open_low=True)
+        self.linear = bool(linear)
         self.places = tuple(f"block_{i}" for i in range(1, len(self.hidden) + 1))
-        widths = (self.inputs + CONDENSED * len(columns), *self.hidden)
+        widths = (self.inputs + CONDENSED * len(self.periodic), *self.hidden)
         with _random.seeded(self.seed):
-            self.features = PeriodicFeatures(columns, frequencies, spread) if columns else None
+            own = self.periodic, self.frequencies, self.spread
+            self.features = PeriodicFeatures(*own) if self.periodic else None
             for place, before, after in zip(self.places, widths, self.hidden, strict=False):
                 block: OrderedDict[str, nn.Module] = OrderedDict(
                     linear=nn.Linear(before, after), activation=nn.LeakyReLU(self.slope)
@@ -122,10 +123,16 @@ class MLP(nn.Module):
                 self.add_module(place, nn.Sequential(block))
             self.head = nn.Linear(widths[-1], self.outputs)
         self.skip: nn.Linear | None = None
-        if linear:
+        if self.linear:
             self.skip = nn.Linear(self.inputs, self.outputs).requires_grad_(False)
             nn.init.zeros_(self.skip.weight)
             nn.init.zeros_(self.skip.bias)
+
+    @property
+    def form(self) -> NetForm:
+        """What it is made of."""
+        sizes = self.inputs, self.outputs, self.hidden, self.slope
+        return NetForm(*sizes, self.periodic, self.frequencies, self.linear)
 
     def forward(self, x: Tensor) -> Tensor:
         """Predict targets ``(n, outputs)`` for inputs ``(n, *features)``, which are flattened."""
@@ -160,10 +167,9 @@ class PeriodicFeatures(nn.Module):
     def __init__(self, columns: Sequence[int], frequencies: int, spread: float) -> None:
         super().__init__()
         self.columns = tuple(columns)
-        self.spread = check_range("spread", spread, 0.0, open_low=True)
-        count, n = check_integer("frequencies", frequencies, 1), len(self.columns)
+        count, n = frequencies, len(self.columns)
         bound = 1.0 / math.sqrt(2 * count)  # as in a linear map of so many inputs
-        self.frequencies = nn.Parameter(self.spread * torch.randn(count, n))
+        self.frequencies = nn.Parameter(spread * torch.randn(count, n))
         self.weight = nn.Parameter(torch.empty(n, CONDENSED, 2 * count).uniform_(-bound, bound))
         self.bias = nn.Parameter(torch.empty(CONDENSED, n).uniform_(-bound, bound))
 

@@ -1,0 +1,1 @@
+"""The atlas: what is measured on many real tables, by one protocol."""

@@ -1,0 +1,105 @@
+"""The protocol of the atlas: which rows are learned from and tested on, and where results go.
+
+A table with more than 1,200 rows is a random draw of so many. It has four splits, by whole groups
+where the index names a column of groups and at random otherwise (dates are inputs like any other).
+A model learns from the training and validation rows of a split in any way it likes, and is scored
+on the test rows.
+"""
+
+import json
+import multiprocessing
+import os
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from regaug.data import read_table
+from regaug.data.tabular.table import Table
+from regaug.problems import Problem
+
+FOLDER = Path(os.environ.get("REGAUG_DATA", "../shared/data")) / "atlas"
+RESULTS = Path(__file__).parents[1] / "results" / "atlas"
+MOST_ROWS, SPLITS = 1_200, 4
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One split of one table."""
+
+    table: str
+    split: int
+
+
+@cache
+def index() -> dict[str, dict[str, Any]]:
+    return {entry["name"]: entry for entry in json.loads((FOLDER / "index.json").read_text())}
+
+
+def cells(tables: Iterable[str] = ()) -> list[Cell]:
+    """Return all cells, the first split of every table first."""
+    names = list(tables) or list(index())
+    return [Cell(name, split) for split in range(SPLITS) for name in names]
+
+
+def read(name: str) -> Table:
+    entry = index()[name]
+    frame = pd.read_csv(FOLDER / entry["file"])
+    if len(frame) > MOST_ROWS:
+        frame = frame.sample(MOST_ROWS, random_state=0).sort_index()
+    # The index of a frame is where a row stood; after a draw it would tell the order of time.
+    return read_table(frame.reset_index(drop=True), target=entry["target"], group=entry["group"])
+
+
+def problem(name: str) -> Problem:
+    return Problem.from_table(read(name), splits=SPLITS)
+
+
+def rows(cell: Cell) -> tuple[Table, np.ndarray, np.ndarray]:
+    """Return the table of a cell, the rows to learn from and those to test on."""
+    table = read(cell.table)
+    split = Problem.from_table(table, splits=SPLITS).splits[cell.split]
+    learn = np.sort(np.concatenate([split.train.rows, split.validation.rows]))
+    return table, learn, split.test.rows
+
+
+def rmse(prediction: np.ndarray, target: np.ndarray) -> float:
+    return float(np.sqrt(np.mean(np.square(np.ravel(prediction) - np.ravel(target)))))
+
+
+def measure(
+    name: str, do: Callable[[Cell], dict[str, Any]], todo: Sequence[Cell], *, jobs: int = 2
+) -> None:
+    """Do every cell that the results file ``name`` does not have yet, a line of JSON each."""
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    file = RESULTS / f"{name}.jsonl"
+    done = {(line["table"], line["split"]) for line in lines(name)}
+    left = [cell for cell in todo if (cell.table, cell.split) not in done]
+    with multiprocessing.get_context("spawn").Pool(jobs) as pool, file.open("a") as out:
+        for cell, found in pool.imap_unordered(_Timed(do), left):
+            line = {"table": cell.table, "split": cell.split, **found}
+            out.write(json.dumps(line) + "\n")
+            out.flush()
+
+
+def lines(name: str) -> list[dict[str, Any]]:
+    file = RESULTS / f"{name}.jsonl"
+    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+
+class _Timed:
+    def __init__(self, do: Callable[[Cell], dict[str, Any]]) -> None:
+        self.do = do
+
+    def __call__(self, cell: Cell) -> tuple[Cell, dict[str, Any]]:
+        import torch
+
+        torch.set_num_threads(1)
+        start = time.perf_counter()
+        found = self.do(cell)
+        return cell, {**found, "seconds": round(time.perf_counter() - start, 2)}

@@ -1,0 +1,91 @@
+"""Models of other packages on the atlas, with their defaults.
+
+    python -m benchmarks.atlas.rivals catboost|realmlp|tabm|mlp [jobs]
+
+They need packages that regaug does not: ``pip install catboost pytabkit tabm``. Each gets the table
+as it is: categories as categories, dates as days, and gaps as gaps where it can have them.
+"""
+
+import sys
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from benchmarks.atlas.protocol import Cell, cells, measure, rmse, rows
+
+
+def frames(cell: Cell) -> tuple[pd.DataFrame, np.ndarray, pd.DataFrame, np.ndarray, list[str]]:
+    """Return inputs and targets to learn from and to test on, and which columns are categories."""
+    table, learn, test = rows(cell)
+    frame = table.frame[list(table.inputs)].copy()
+    categories = []
+    for name in frame.columns:
+        column = frame[name]
+        if pd.api.types.is_bool_dtype(column):
+            frame[name] = column.astype(float)
+        elif not pd.api.types.is_numeric_dtype(column):
+            dates = pd.to_datetime(column, errors="coerce", format="ISO8601")
+            if dates.notna().mean() > 0.95:
+                frame[name] = (dates - pd.Timestamp("1970-01-01")) / pd.Timedelta(days=1)
+            else:
+                frame[name] = column.astype(object).where(column.notna(), "missing").astype(str)
+                categories.append(name)
+    y = table.y[:, 0]
+    return frame.iloc[learn], y[learn], frame.iloc[test], y[test], categories
+
+
+def catboost(cell: Cell) -> dict[str, Any]:
+    from catboost import CatBoostRegressor
+
+    x, y, x_test, y_test, categories = frames(cell)
+    options: dict[str, Any] = {"verbose": 0, "thread_count": 1, "allow_writing_files": False}
+    model = CatBoostRegressor(random_seed=cell.split, cat_features=categories, **options)
+    return {"rmse": rmse(model.fit(x, y).predict(x_test), y_test)}
+
+
+def mlp(cell: Cell) -> dict[str, Any]:
+    """scikit-learn's net on standardized inputs and targets, as its guide advises."""
+    from sklearn.compose import TransformedTargetRegressor
+    from sklearn.neural_network import MLPRegressor
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    from regaug.data.tabular.encoding import Encoder
+
+    x, y, x_test, y_test, _ = frames(cell)
+    encoder = Encoder.fit(x)
+    net = make_pipeline(StandardScaler(), MLPRegressor(random_state=cell.split))
+    model = TransformedTargetRegressor(net, transformer=StandardScaler())
+    model.fit(encoder.transform(x), y)
+    return {"rmse": rmse(model.predict(encoder.transform(x_test)), y_test)}
+
+
+def pytabkit(cell: Cell, name: str) -> dict[str, Any]:
+    from pytabkit import RealMLP_TD_Regressor, TabM_D_Regressor
+
+    x, y, x_test, y_test, categories = frames(cell)
+    for column in x.columns:
+        if column in categories:
+            x[column], x_test[column] = (part[column].astype("category") for part in (x, x_test))
+        else:
+            median = x[column].astype(float).median()
+            for part in (x, x_test):
+                part[column] = part[column].astype(float).fillna(median)
+    kind = {"realmlp": RealMLP_TD_Regressor, "tabm": TabM_D_Regressor}[name]
+    model = kind(device="cpu", random_state=cell.split, n_threads=1, verbosity=0)
+    model.fit(x, y, cat_col_names=categories or None)
+    return {"rmse": rmse(np.asarray(model.predict(x_test)), y_test)}
+
+
+RIVALS = {
+    "catboost": catboost,
+    "mlp": mlp,
+    "realmlp": partial(pytabkit, name="realmlp"),
+    "tabm": partial(pytabkit, name="tabm"),
+}
+
+if __name__ == "__main__":
+    jobs = int(sys.argv[2]) if len(sys.argv) > 2 else 2
+    measure(sys.argv[1], RIVALS[sys.argv[1]], cells(), jobs=jobs)
