@@ -29,6 +29,7 @@ def fit_many(
     initial: Sequence[Mapping[str, Tensor]] | None = None,
     dtype: torch.dtype = torch.float32,
     record: Sequence[Recorded] = ("train", "validation", "test"),
+    halve: bool = False,
     progress: bool = False,
 ) -> list[RunResult]:
     """Train the net for tables many times with one method, as stacks of runs.
@@ -43,6 +44,8 @@ def fit_many(
         initial: Initial weights of every run; those of ``MLP(..., seed=settings.seed)`` if None.
         dtype: What is computed in: float32 or float64.
         record: Parts whose error is in the history; ``"validation"`` always is.
+        halve: End runs before their time that are behind others of the same split and stack: the
+            worse half of them after a fifth of the epochs, and again about half-way.
         progress: Show a progress bar.
 
     Returns:
@@ -92,7 +95,7 @@ def fit_many(
     results: dict[int, RunResult] = {}
     with Bar("run", len(runs), show=progress) as bar:
         for stack in make_stacks(runs):
-            for run, result in Stack(stack, dtype, recorded).train():
+            for run, result in Stack(stack, dtype, recorded, halve=halve).train():
                 results[run.number] = result
                 last, metric = result.history[-1], result.settings.metric
                 words = f"{metric} {last.validation:.4g}", f"loss {last.loss:.4g}"

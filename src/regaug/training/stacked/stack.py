@@ -15,6 +15,7 @@ from regaug.training.scores import score_parts
 from regaug.training.settings import Recorded
 from regaug.training.stacked.augmentation import StackAugmentation
 from regaug.training.stacked.batches import epoch_batches
+from regaug.training.stacked.halving import Halving
 from regaug.training.stacked.net import Layout, Learner, predict
 from regaug.training.stacked.optimizer import StackedAdam
 from regaug.training.stacked.rows import StackedRows
@@ -27,8 +28,9 @@ class Stack:
     """Runs of one form (:attr:`Training.form`), trained together.
 
     Runs with more steps in an epoch come first, so that those which take part in a step are always
-    the first ones. A run that has ended leaves the stack. ``block`` numbers of a hidden layer are
-    held at a time when a part is predicted (32 MB).
+    the first ones. A run that has ended leaves the stack; with ``halve`` those that are behind end
+    early (:class:`regaug.training.stacked.halving.Halving`). ``block`` numbers of a hidden layer
+    are held at a time when a part is predicted (32 MB).
     """
 
     def __init__(
@@ -37,10 +39,12 @@ class Stack:
         dtype: torch.dtype,
         recorded: Sequence[Recorded],
         *,
+        halve: bool = False,
         block: int = 2**23,
     ) -> None:
         self.runs = sorted(runs, key=lambda run: (-len(run.sampler), repr(run.rates)))
         self.recorded, self.block = recorded, block
+        self._halving = Halving() if halve and runs[0].has_validation else None
         # With a linear part and without it a split is not the same.
         first = {run.learns: run for run in reversed(runs)}
         self.rows = StackedRows(
@@ -66,6 +70,8 @@ class Stack:
         while self.runs:
             start = time.perf_counter()
             self._note(self.train_epoch(epoch))
+            if self._halving is not None:
+                self._halving.end(self.runs)
             seconds = (time.perf_counter() - start) / len(self.runs)
             for run in self.runs:
                 run.seconds += seconds
