@@ -47,8 +47,8 @@ def fit_ensemble(
     Args:
         data: A table of your own, or a named data set of that kind.
         method: One of ``regaug.methods.names()``.
-        settings: Settings of every member, but for the seed; :func:`regaug.training.recipe.default_recipe` if
-            None.
+        settings: Settings of every member, but for the seed; those of
+            :func:`regaug.training.recipe.default_recipe` if None.
         members: Number of nets, from 1 to 1,000.
         hidden: Widths of the hidden layers.
         seed: Decides which rows are put aside, and everything about the members.

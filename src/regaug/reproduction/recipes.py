@@ -104,8 +104,8 @@ def tuned_settings(
     for number, own in enumerate(draw_settings(method, trials, seed=0)):
         rng = _random.numpy_generator(Stream.RECIPES, 0, number)
         common = {name: choice.draw(rng) for name, choice in SPACE.items()} if number else FIRST
-        own = _at_a_place(data, method, own)
-        drawn.append(replace(usual, method_settings=own, **common))
+        at = _at_a_place(data, method, own)
+        drawn.append(replace(usual, method_settings=at, **common))
     return drawn
 
 

@@ -59,7 +59,7 @@ def draw_recipes(
     recipes = [usual, *(replace(usual, **changes) for changes in PORTFOLIO)]
     for number in range(len(recipes), check_integer("count", count, 1)):
         rng = _random.numpy_generator(Stream.RECIPES, seed, number)
-        drawn = {name: choice.draw(rng) for name, choice in SPACE.items()}
+        drawn: dict[str, Any] = {name: choice.draw(rng) for name, choice in SPACE.items()}
         drawn["batch_size"] *= usual.batch_size // _BATCH
         recipes.append(replace(usual, **drawn))
     return recipes[:count]
