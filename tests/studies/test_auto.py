@@ -60,9 +60,7 @@ def test_it_is_the_run_that_a_quick_study_recommends():
     choice = choose_run(make_problem(), seed=2)
     study = compare(make_problem(), quick=True, seed=2)
     assert choice.run == study.best[study.verdict.recommended]
-    assert choice.errors == {
-        row.name: row.mean for row in study.comparison.rows if row.is_net
-    }
+    assert choice.errors == {row.name: row.mean for row in study.comparison.rows if row.is_net}
     assert choose_run(make_problem(), seed=2) == choice
     assert choose_run(make_problem(), seed=3) != choice
 

@@ -61,5 +61,7 @@ def test_a_method_has_the_time_of_all_its_nets_and_the_epochs_of_all_its_runs():
 
 def test_a_single_net_that_failed_leaves_no_mean():
     record = make_record(None, None)
-    found = describe_rows({"erm": [None]}, {"erm": [[record]]}, metric="rmse", chosen={"erm": [record]})
+    found = describe_rows(
+        {"erm": [None]}, {"erm": [[record]]}, metric="rmse", chosen={"erm": [record]}
+    )
     assert found["erm"] == Details({}, 1.0)

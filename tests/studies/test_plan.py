@@ -198,9 +198,7 @@ def make_skewed(change=lambda y: y, n=100):
 
 def test_half_the_recipes_fit_the_logarithm_of_a_skewed_positive_target():
     plan = make_plan(make_skewed(), trials=4, methods=["erm"])
-    assert plan.notes == [
-        "The target is positive and skewed: half the recipes fit its logarithm."
-    ]
+    assert plan.notes == ["The target is positive and skewed: half the recipes fit its logarithm."]
     logs = [run.log for run in plan.runs if run.stage == "recipe" and run.split == 0]
     assert logs == [False, True] * 4
 
