@@ -38,7 +38,7 @@ def do(runs, config=CONFIG, errors=ERRORS):
     for current in plan_rounds(runs, lambda: found, config=config):
         rounds.append(list(current))
         # In another order than they were asked for.
-        found = {run.key: make_record(run, errors) for own in rounds for run in own[::-1]}
+        found.update({run.key: make_record(run, errors) for run in current[::-1]})
     return rounds
 
 
