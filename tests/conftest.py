@@ -11,7 +11,9 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Generator, Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -45,6 +47,23 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     name = f"serial-tests-{os.environ['PYTEST_XDIST_TESTRUNUID']}.lock"
     with FileLock(Path(tempfile.gettempdir(), name)):
         return (yield)
+
+
+def _shorten(patch: pytest.MonkeyPatch, epochs: int, patience: int | None = None) -> None:
+    from regaug.studies import plan
+
+    draw = plan.draw_recipes  # perhaps shortened before
+
+    def draw_short(*given: Any, **options: Any) -> list[Any]:
+        return [replace(own, epochs=epochs, patience=patience) for own in draw(*given, **options)]
+
+    patch.setattr(plan, "draw_recipes", draw_short)
+
+
+@pytest.fixture(scope="session")
+def shorten() -> Callable[..., None]:
+    """A function that makes all trainings of studies short: ``shorten(monkeypatch, epochs)``."""
+    return _shorten
 
 
 @pytest.fixture

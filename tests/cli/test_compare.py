@@ -21,15 +21,14 @@ from regaug.problems import Problem
 from regaug.runs.record import RunRecord
 from regaug.runs.run import Run
 from regaug.runs.store import Store
-from regaug.studies import plan as plans
 from regaug.studies.compare import Progress
 from regaug.studies.plan import make_plan
 from regaug.studies.study import Study
 
 SMALL = ["--trials", "2", "--splits", "2", "-m", "erm,mixup", "-j", "1"]
 BESIDE = {"mean", "ridge", "boosting", "trees", "gp"}
-# Two trials of two methods, and the baselines, on two splits.
-N_RUNS = 2 * 2 * 2 + 2 * len(BESIDE)
+# Eight recipes, two trials of two methods, and the baselines, on two splits.
+N_RUNS = 2 * (8 + 2 * 2 + len(BESIDE))
 
 
 @pytest.fixture(scope="module")
@@ -44,8 +43,8 @@ def houses(tmp_path_factory):
 
 
 @pytest.fixture(autouse=True)
-def _short(monkeypatch):
-    monkeypatch.setattr(plans, "EPOCHS", 4)
+def _short(monkeypatch, shorten):
+    shorten(monkeypatch, 4)
 
 
 def invoke(out, *arguments):
@@ -65,10 +64,10 @@ def out(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def first(out, houses):
+def first(out, houses, shorten):
     """What a command has said that has left a study in the folder."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plans, "EPOCHS", 4)
+        shorten(patch, 4)
         return invoke(out, houses, "--target", "price")
 
 
@@ -79,7 +78,7 @@ def folder(first, out):
 
 def test_it_prints_a_leaderboard_and_a_verdict(first):
     assert first.exit_code == 0, first.output
-    for name in {"erm", "mixup"} | BESIDE:
+    for name in {"erm", "mixup", "nets", "auto"} | BESIDE:
         assert f"\n {name}" in first.stdout
     assert "tier" in first.stdout
     assert re.search(r"Use |Keep it plain|Look for inputs", first.stdout)
@@ -118,7 +117,7 @@ def test_json_says_the_same(folder, out, houses):
     assert found["verdict"] == study.verdict.text
     assert [row["name"] for row in found["rows"]] == [row.name for row in study.comparison.rows]
     assert found["model"] == str(folder / "model")
-    assert len(found["pairs"]) == 10
+    assert len(found["pairs"]) == 21
     assert [check["code"] for check in found["checks"]] == [own.code for own in study.checks]
     assert found["use"] == study.verdict.use
     assert {"mae", "r2"} <= set(found["details"]["ridge"]["scores"])
@@ -167,8 +166,8 @@ def test_python_leaves_the_same_files_as_the_command(folder, houses, tmp_path):
     table, other = read_table(houses, target="price"), tmp_path / "python"
     study = regaug.compare(table, methods=["erm", "mixup"], trials=2, splits=2, out=other)
     assert files_in(folder) == files_in(other)
-    assert len(files_in(folder)) == 5
-    for name in ("study.json", "about.json"):
+    assert len(files_in(folder)) == 6
+    for name in ("study.json", "about.json", "targets.safetensors"):
         assert (folder / name).read_bytes() == (other / name).read_bytes()
     assert records_in(folder) == records_in(other)
     assert len(records_in(folder)) == N_RUNS
@@ -221,16 +220,16 @@ def test_lines_in_a_pipe_say_how_far_it_is(capsys, monkeypatch, plan):
         shown(make_progress(plan, seconds=100))
         assert capsys.readouterr().err.splitlines() == [
             "90 rows",
-            "14 runs; this takes about 1 min 40 s.",
+            "26 runs; this takes about 1 min 40 s.",
         ]
         shown(make_progress(plan, 1, error=2.0, seconds=90))
-    assert capsys.readouterr().err == "1 of 14 runs, about 1 min 30 s left\n"
+    assert capsys.readouterr().err == "1 of 26 runs, about 1 min 30 s left\n"
 
 
 def test_a_study_that_goes_on_says_what_is_done(capsys, plan):
     with Live() as shown:
         shown(make_progress(plan, 4))
-    assert "14 runs, 4 of them done; this takes about 0 s." in capsys.readouterr().err
+    assert "26 runs, 4 of them done; this takes about 0 s." in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("metric", "best"), [("rmse", "1.5"), ("r2", "2")])
@@ -246,5 +245,5 @@ def test_the_table_on_a_terminal_has_the_best_value_of_every_method(plan, metric
     with console.capture() as text:
         console.print(shown._table(progress))
     lines = [line.split() for line in text.get().splitlines()]
-    assert ["erm", "3", "/", "4", best] in lines
+    assert ["erm", "3", "/", "20", best] in lines
     assert ["ridge", "0", "/", "2"] in lines

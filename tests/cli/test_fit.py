@@ -33,8 +33,8 @@ def test_the_model_is_the_one_that_is_fitted_in_memory(files, houses, model):
     assert torch.equal(read.spread, own.spread)
 
 
-def test_auto_is_the_same_for_the_command_and_for_python(run, tmp_path, monkeypatch):
-    monkeypatch.setattr(plan, "EPOCHS", 2)
+def test_auto_is_the_same_for_the_command_and_for_python(run, tmp_path, monkeypatch, shorten):
+    shorten(monkeypatch, 2)
     monkeypatch.setattr(plan, "QUICK_METHODS", ("erm", "mixup"))
     result = run("fit", "diabetes", "--members", 2, "-j", 1, "--out", tmp_path / "model")
     assert result.exit_code == 0, result.output

@@ -9,7 +9,7 @@ from regaug.data import load, read_table
 from regaug.data.arrays import ArrayData
 from regaug.data.base import Info
 from regaug.data.splits import random_split
-from regaug.ensemble import calibration_rows, default_settings, fit_ensemble
+from regaug.ensemble import calibration_rows, fit_ensemble
 from regaug.exceptions import (
     ArgumentError,
     ArgumentTypeError,
@@ -222,8 +222,3 @@ def test_a_column_that_is_missing_everywhere_does_no_harm(quick):
 def test_one_member_has_no_spread(quick):
     model = fit_ensemble(load("synthetic-sine", n=60), settings=quick, members=1, hidden=(4,))
     assert model.predict([[0.5]]).spread.tolist() == [[0.0]]
-
-
-def test_batches_grow_with_the_table():
-    sizes = [default_settings(rows).batch_size for rows in (1, 1_000, 3_000, 10**7)]
-    assert sizes == [32, 32, 128, 512]

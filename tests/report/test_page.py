@@ -114,7 +114,16 @@ def test_other_metrics_and_times_have_a_table_of_their_own(make_study):
     page = render(make_study(combined=True))
     table = re.search(r'<table id="table-details">.*?</table>', page, re.DOTALL)[0]
     header = re.findall(r'<th scope="col">([^<]+)', table)
-    assert header == ["Method", "MAE", "R2", "Pearson&#39;s R", "Fit", "Predict a row"]
+    assert header == [
+        "Method",
+        "MAE",
+        "R2",
+        "Pearson&#39;s R",
+        "RMSE of a single net",
+        "Fit",
+        "Epochs",
+        "Predict a row",
+    ]
     assert "12 s" in table
     assert "4.0 µs" in table
     assert "Predict a row" not in render(make_study())

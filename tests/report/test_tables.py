@@ -49,7 +49,7 @@ def test_what_failed_has_no_change(make_study):
 def test_columns_that_nobody_has_are_left_out(make_study):
     study = make_study()
     header, lines = detail_table(study)
-    assert header == ["MAE", "R2", "Pearson's R", "Fit"]
+    assert header == ["MAE", "R2", "Pearson's R", "RMSE of a single net", "Fit", "Epochs"]
     assert [name for name, _ in lines] == [row.name for row in study.comparison.rows]
     one = replace(study, details={"erm": Details({"mape": 5.0})})
     header, lines = detail_table(one)

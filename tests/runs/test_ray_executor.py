@@ -33,8 +33,8 @@ def ray():
 
 
 @pytest.fixture
-def table(monkeypatch):
-    monkeypatch.setattr(plans, "EPOCHS", 3)
+def table(monkeypatch, shorten):
+    shorten(monkeypatch, 3)
     monkeypatch.setattr(plans, "baseline_names", lambda split: ("mean",))
     return data.load("synthetic-sine", n=60)
 
@@ -98,8 +98,8 @@ def test_one_worker_two_and_ray_have_the_same_table(ray, table, tmp_path, search
 
 
 @pytest.mark.slow
-def test_a_killed_worker_changes_nothing(ray, table, tmp_path, monkeypatch):
-    monkeypatch.setattr(plans, "EPOCHS", 30)
+def test_a_killed_worker_changes_nothing(ray, table, tmp_path, monkeypatch, shorten):
+    shorten(monkeypatch, 30)
     killed = []
     thread = threading.Thread(target=kill_one, args=(killed,))
     thread.start()
@@ -108,7 +108,7 @@ def test_a_killed_worker_changes_nothing(ray, table, tmp_path, monkeypatch):
     assert killed
     assert with_kill == study(table, tmp_path / "whole")
     _, scores, lines = with_kill
-    assert len(scores) == lines == 2 * 2 * 2 + 2
+    assert len(scores) == lines == 8 * 2 + 2 * 2 * 2 + 2
 
 
 @pytest.mark.slow

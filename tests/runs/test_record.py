@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from regaug.data import standardize
 from regaug.data.base import Part, Split
 from regaug.metrics import Scores, evaluate
+from regaug.runs import record as module
 from regaug.runs.record import RunRecord, Sample
 from regaug.runs.run import Run
 from regaug.training.results import Epoch, RunResult
@@ -83,6 +84,7 @@ WHOLE = RunRecord(
     made_by={"torch": "2"},
     curves={"test": [1.0, None]},
     sample=Sample([[1.0]], [[None]]),
+    predictions={"validation": np.float32([[1.5]]), "test": np.float32([[2.5]])},
 ).to_dict()
 WRONG = [
     {"run": None},
@@ -109,6 +111,15 @@ WRONG = [
     {"sample": {"true": [[1.0]]}},
     {"sample": {"true": [1.0], "predicted": [[1.0]]}},
     {"sample": []},
+    {"predictions": []},
+    {"predictions": None},
+    {"predictions": {"test": [[2.5]]}},
+    {"predictions": {"test": "1x1:"}},
+    {"predictions": {"test": "1x1:AADAfw=="}},  # NaN
+    {"predictions": {"test": "2x1:AAAgQAAAIEA="}},  # of two rows, and there is one
+    {"predictions": {"train": "1x1:AAAgQA=="}},
+    {"predictions": {"validation": "1x1:AAAgQA==", "test": "1x2:AAAgQAAAIEA="}},
+    {"run": {**WHOLE["run"], "stage": "third"}},
 ]
 
 
@@ -119,10 +130,17 @@ def test_values_of_another_type_are_no_record(change):
         RunRecord.from_dict(WHOLE | change)
 
 
-@pytest.mark.parametrize("name", WHOLE)
+@pytest.mark.parametrize("name", [name for name in WHOLE if name != "predictions"])
 def test_a_record_without_one_of_its_values_is_none(name):
     with pytest.raises(LookupError):
         RunRecord.from_dict({key: value for key, value in WHOLE.items() if key != name})
+
+
+def test_a_record_from_before_predictions_were_kept_has_none():
+    older = {key: value for key, value in WHOLE.items() if key != "predictions"}
+    record = RunRecord.from_dict(older)
+    assert record.predictions == {}
+    assert repr(record.to_dict()) == repr(older)
 
 
 def make_split(n=5):
@@ -141,7 +159,7 @@ def make_result(split, *, ending="finished", best_epoch=2):
         best_epoch=best_epoch,
         ending=ending,
         scores={part: evaluate(target + 1, target) for part in ("validation", "test")},
-        predictions={"test": target + 1},
+        predictions={"validation": target + 1, "test": target + 1, "more": target},
         weights={},
         seconds=0.123456,
         made_by={"regaug": "0"},
@@ -159,7 +177,10 @@ def test_the_curves_and_a_sample_are_kept_if_they_are_asked_for():
     assert whole.curves["validation"] == whole.curves["test"] == [None] * 3  # NaN, not asked for
     assert whole.sample.true == split.test.y.tolist()
     assert whole.sample.predicted == (split.test.y + 1).tolist()
-    assert (short.curves, short.sample) == ({}, Sample())
+    assert whole.predictions.keys() == {"validation", "test"}
+    assert whole.predictions["test"].tolist() == (split.test.y + 1).tolist()
+    assert whole.predictions["test"].dtype == np.float32
+    assert (short.curves, short.sample, short.predictions) == ({}, Sample(), {})
     assert whole.epochs == short.epochs == 3
     assert whole.sizes == (5, 5, 5)
     assert whole.scores == short.scores == result.scores
@@ -189,6 +210,14 @@ def test_of_a_large_test_part_200_rows_are_kept_from_end_to_end():
     assert (sample.true[0], sample.true[-1]) == ([0.0], [3998.0])
 
 
+def test_predictions_of_very_many_rows_are_not_kept(monkeypatch):
+    split = make_split()
+    for most, kept in ((10, {"validation", "test"}), (9, set())):
+        monkeypatch.setattr(module, "MOST_NUMBERS", most)
+        record = RunRecord.of(RUN, make_result(split), split, details=True)
+        assert record.predictions.keys() == kept
+
+
 def test_a_run_that_diverged_before_it_learned_anything_has_no_scores():
     split = make_split()
     nothing = RunRecord.of(
@@ -197,6 +226,7 @@ def test_a_run_that_diverged_before_it_learned_anything_has_no_scores():
     raised = RunRecord.diverged(RUN, split)
     for record in (nothing, raised):
         assert (record.ending, record.scores, record.sample) == ("diverged", {}, Sample())
+        assert record.predictions == {}
         assert record.score("test", "rmse") is None
         for metric in ("rmse", "r2"):
             assert record.validation_error(metric) == math.inf

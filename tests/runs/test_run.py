@@ -125,6 +125,7 @@ runs = st.builds(
     st.none() | settings,
     st.none() | st.integers(0, 99),
     st.booleans(),
+    st.sampled_from([None, "recipe", "method"]),
 )
 
 
@@ -151,13 +152,21 @@ CHANGES = {
     "settings": Settings(epochs=6, method_settings={"rho": 0.5}),
     "trial": None,
     "log": True,
+    "stage": "recipe",
 }
 
 
 def test_every_field_changes_the_key():
     assert CHANGES.keys() == {field.name for field in fields(Run)}
     changed = [replace(RUN, **{name: value}) for name, value in CHANGES.items()]
-    assert len({run.key for run in (RUN, replace(RUN, settings=None), *changed)}) == 9
+    assert len({run.key for run in (RUN, replace(RUN, settings=None), *changed)}) == 10
+
+
+def test_runs_without_a_stage_have_the_keys_that_they_had_before_there_were_stages():
+    assert RUN.key == "dc4266e7a7f64943dde6e4df2bc020de"
+    assert Run("houses", "ridge", 0, 0).key == "91a0c899a5309c458cbe3534ff4b8c28"
+    assert "stage" not in RUN.to_dict()
+    assert Run.from_dict(RUN.to_dict()).stage is None
 
 
 SETTINGS = {
@@ -198,7 +207,14 @@ def test_a_run_without_settings_is_a_baseline_and_stacks_with_nothing():
 
 @pytest.mark.parametrize(
     "change",
-    [{"split": 1.5}, {"seed": "7"}, {"trial": "a"}, {"settings": {}}, {"settings": 3}],
+    [
+        {"split": 1.5},
+        {"seed": "7"},
+        {"trial": "a"},
+        {"settings": {}},
+        {"settings": 3},
+        {"stage": "x"},
+    ],
     ids=str,
 )
 def test_values_of_another_type_are_no_run(change):

@@ -18,13 +18,14 @@ from regaug.studies import auto
 from regaug.studies import plan as module
 from regaug.studies.auto import FEWEST_ROWS, choose_run, fit
 from regaug.studies.compare import compare
+from regaug.training.recipe import default_recipe
 from regaug.training.settings import Settings
 
 
 @pytest.fixture(autouse=True)
-def _small(monkeypatch):
-    for name, value in (("EPOCHS", 4), ("PATIENCE", 4), ("QUICK_METHODS", ("erm", "mixup"))):
-        monkeypatch.setattr(module, name, value)
+def _small(monkeypatch, shorten):
+    shorten(monkeypatch, 4)
+    monkeypatch.setattr(module, "QUICK_METHODS", ("erm", "mixup"))
     monkeypatch.setattr(module, "baseline_names", lambda split: ("mean",))
 
 
@@ -59,9 +60,7 @@ def test_it_is_the_run_that_a_quick_study_recommends():
     choice = choose_run(make_problem(), seed=2)
     study = compare(make_problem(), quick=True, seed=2)
     assert choice.run == study.best[study.verdict.recommended]
-    assert choice.errors == {
-        row.name: row.mean for row in study.comparison.rows if not row.is_baseline
-    }
+    assert choice.errors == {row.name: row.mean for row in study.comparison.rows if row.is_net}
     assert choose_run(make_problem(), seed=2) == choice
     assert choose_run(make_problem(), seed=3) != choice
 
@@ -97,7 +96,8 @@ def test_with_few_rows_nothing_is_compared_and_it_is_plain_training():
     seen = []
     choice = choose_run(few, observer=seen.append)
     assert (choice.run.method, choice.errors, seen) == ("erm", {}, [])
-    assert choice.run.settings.learning_rate == 1e-3
+    expected = replace(default_recipe(len(few.splits[0].train)), epochs=4, patience=None)
+    assert replace(choice.run.settings, seed=0) == expected
     choose_run(enough, observer=seen.append)
     assert seen
 
@@ -134,7 +134,7 @@ def test_the_model_is_that_of_a_study_of_the_other_rows():
         "method_settings",
     ):
         assert getattr(model.settings, name) == getattr(best.settings, name)
-    assert sum(len(event.records) for event in seen) == 2 * 8 * 5
+    assert sum(len(event.records) for event in seen) == 8 * 5 + 2 * 4 * 5
     assert same_weights(model, fit_as(data, best, members=2, seed=2))
 
 

@@ -25,27 +25,42 @@ from regaug.data.splits import random_split
 from regaug.ensemble import Ensemble
 from regaug.exceptions import ArgumentError, ArgumentTypeError, StoreError, UnknownNameError
 from regaug.problems import Problem
+from regaug.runs import record as record_module
 from regaug.runs import tasks
 from regaug.runs.store import Store
 from regaug.runs.tasks import make_tasks
 from regaug.runs.worker import Worker
 from regaug.studies import plan as module
+from regaug.studies import targets as targets_module
 from regaug.studies.compare import Progress, compare
 from regaug.studies.facts import read_facts
 from regaug.studies.plan import make_plan
+from regaug.studies.rounds import plan_rounds
 from regaug.studies.study import Study
+from regaug.studies.targets import TARGETS
+from regaug.training.recipe import draw_recipes
 
-# With seed 0, trials have batches of 32, 16, 16 and 64: no method is done in one piece.
 METHODS = ("erm", "c-mixup", "foma-rho")
+BESIDE = ("nets", "auto", "mean", "ridge")
 SIZE = {"methods": METHODS, "trials": 4}
-RUNS = 3 * 4 * 3 + 2 * 3
+RECIPES = 8
+RUNS = RECIPES * 3 + 3 * 4 * 3 + 2 * 3
 
 
 def make_small(patch):
     """Make studies small: the length of a training and the baselines are no arguments of theirs."""
-    for name, value in (("EPOCHS", 6), ("PATIENCE", 3)):
-        patch.setattr(module, name, value)
     patch.setattr(module, "baseline_names", lambda split: ("mean", "ridge"))
+    patch.setattr(module, "draw_recipes", lambda *n, **o: short_recipes(*n, **o, epochs=6))
+
+
+def short_recipes(count, *, epochs, **options):
+    """Recipes with batches of three sizes, so that no method is done in one piece."""
+    own = draw_recipes(count, **options)
+    sizes = [16, 32, 24]
+    return [
+        replace(recipe, epochs=epochs, patience=3, batch_size=sizes[number % 3])
+        for number, recipe in enumerate(own)
+    ]
 
 
 @pytest.fixture(autouse=True)
@@ -64,11 +79,15 @@ def make_problem(seed=0, *, data=None, metric="rmse", splits=3):
     return replace(problem, hidden=(8,))
 
 
-def tasks_of(trials=4):
+def tasks_of(study, trials=4):
+    """Return the tasks of a finished study in the order in which one process does them."""
     problem = make_problem()
-    return make_tasks(
-        make_plan(problem, methods=METHODS, trials=trials).runs, {problem.name: problem}
-    )
+    plan = make_plan(problem, methods=METHODS, trials=4)
+    found = {own.run.key: own for own in study.records}
+    rounds = plan_rounds(plan.runs, lambda: found, config=plan.config)
+    is_late = lambda run: run.stage == "method" and run.trial >= trials  # noqa: E731
+    runs = [[run for run in own if not is_late(run)] for own in rounds]
+    return [task for own in runs for task in make_tasks(own, {problem.name: problem})]
 
 
 @pytest.fixture(scope="module")
@@ -118,12 +137,76 @@ def test_global_state_is_left_alone():
 
 def test_a_study_has_what_was_asked_for(whole):
     assert whole.trials == 4
-    assert {row.name for row in whole.comparison.rows} == {*METHODS, "mean", "ridge"}
-    assert all(len(own) == 3 for own in whole.chosen.values())
+    assert {row.name for row in whole.comparison.rows} == {*METHODS, *BESIDE}
+    assert all(len(own) == 3 for own in (*whole.chosen.values(), *whole.scores.values()))
     assert all(row.n_failed == 0 for row in whole.comparison.rows)
     for method in METHODS:
         assert [own.run.split for own in whole.chosen[method]] == [0, 1, 2]
         assert {own.run.method for own in whole.chosen[method]} == {method}
+        assert whole.details[method].single is not None
+    assert whole.config.recipes == RECIPES
+    assert whole.steps.names[0] == "default recipe, single net"
+    assert whole.steps.names[-1] == "blend"
+
+
+def test_every_method_is_trained_by_the_best_recipes_of_its_split(whole):
+    def rank(record):
+        return record.validation_error("rmse")
+
+    for split in range(3):
+        own = [record for record in whole.records if record.run.split == split]
+        recipes = sorted([r for r in own if r.run.stage == "recipe"], key=rank)
+        assert len(recipes) == RECIPES
+        for record in own:
+            if record.run.stage == "method":
+                run, recipe = record.run, recipes[record.run.trial % 3].run
+                for name in ("learning_rate", "weight_decay", "batch_size", "epochs"):
+                    assert getattr(run.settings, name) == getattr(recipe.settings, name)
+
+
+def test_what_is_compared_is_the_ensemble_of_a_methods_runs(whole):
+    for name in METHODS:
+        errors = [own.rmse for own in whole.scores[name]]
+        assert whole.comparison.row(name).errors == tuple(errors)
+        assert errors != [own.score("test", "rmse") for own in whole.chosen[name]]
+    frame = whole.to_frame().set_index("name")
+    singles = [own.score("test", "rmse") for own in whole.chosen["erm"]]
+    assert frame.loc["erm", "single"] == pytest.approx(np.mean(singles))
+    spent = whole.runs_frame().query("stage == 'method'").groupby("method")["epochs"].sum()
+    for name in METHODS:
+        assert frame.loc[name, "epochs"] == spent[name]
+
+
+def test_a_folder_without_its_targets_says_so_and_the_same_call_writes_them(tmp_path):
+    options = {"methods": ["erm"], "trials": 1, "out": tmp_path}
+    study = compare(make_problem(), **options)
+    (tmp_path / TARGETS).unlink()
+    with pytest.raises(StoreError, match=r"lacks targets\.safetensors.* Run the command"):
+        Study.open(tmp_path)
+    check_same(compare(make_problem(), **options), study)
+    check_same(Study.open(tmp_path), study)
+
+
+def test_where_no_predictions_are_kept_single_nets_are_compared(tmp_path, monkeypatch):
+    for place in (record_module, targets_module):
+        monkeypatch.setattr(place, "MOST_NUMBERS", 1)
+    study = compare(make_problem(), methods=["mixup"], trials=2, out=tmp_path)
+    assert {row.name for row in study.comparison.rows} == {"erm", "mixup", "mean", "ridge"}
+    for name in ("erm", "mixup"):
+        singles = tuple(own.score("test", "rmse") for own in study.chosen[name])
+        assert study.comparison.row(name).errors == singles
+    assert not (tmp_path / TARGETS).exists()
+    check_same(Study.open(tmp_path), study)
+
+
+def test_the_folder_of_an_earlier_version_is_refused_with_the_way_out(tmp_path):
+    config = make_plan(make_problem(), methods=METHODS, trials=4).config.to_dict()
+    older = {name: v for name, v in config.items() if name not in ("recipe", "recipes")}
+    Store(tmp_path, {**older, "epochs": 200, "patience": 20})
+    with pytest.raises(StoreError, match=r"another study: .*recipes was not set.*--out"):
+        compare(make_problem(), out=tmp_path, **SIZE)
+    with pytest.raises(StoreError, match=r"another version of regaug.*--out"):
+        Study.open(tmp_path)
 
 
 def test_a_table_and_its_problem_are_the_same_study():
@@ -246,7 +329,7 @@ def test_a_network_of_ones_own_goes_through_the_same_study(own):
     assert own.config.problem == "mine"
     assert own.config.hidden == ()
     assert own.comparison.metric == "mae"
-    assert {row.name for row in own.comparison.rows} == {"erm", "mixup", "mean", "ridge"}
+    assert {row.name for row in own.comparison.rows} == {"erm", "mixup", *BESIDE}
     assert all(row.n_failed == 0 for row in own.comparison.rows)
     record = own.chosen["mixup"][0]
     assert record.epochs == len(record.curves["validation"]) == 6
@@ -255,7 +338,7 @@ def test_a_network_of_ones_own_goes_through_the_same_study(own):
 
 def test_the_folder_of_ones_own_network_has_a_report_that_speaks_of_it_and_no_model(own):
     names = {path.name for path in own.folder.iterdir() if not path.name.startswith("runs-")}
-    assert names == {"study.json", "report.html"}
+    assert names == {"study.json", "report.html", TARGETS}
     page = (own.folder / "report.html").read_text(encoding="utf-8")
     assert "fully connected" not in page
     assert "MLP(" not in page
@@ -273,9 +356,9 @@ def make_skewed(n=100):
     return ArrayData(x, y, info=info, rule=lambda seed: random_split(n, seed=seed))
 
 
-def test_the_logarithm_wins_where_the_target_is_linear_in_it(monkeypatch):
-    monkeypatch.setattr(module, "EPOCHS", 60)
-    monkeypatch.setattr(module, "PATIENCE", 60)
+def test_the_logarithm_wins_where_the_target_is_linear_in_it(monkeypatch, shorten):
+    monkeypatch.setattr(module, "draw_recipes", draw_recipes)
+    shorten(monkeypatch, 60)
     study = compare(make_skewed(), trials=4, splits=2, methods=["erm"])
     # exp(3 + 1.5 x) is linear in x on the log scale: that must win, and be scored in own units.
     assert all(own.run.log for own in study.chosen["erm"])
@@ -363,7 +446,7 @@ def test_a_folder_keeps_runs_facts_report_and_model(tmp_path):
     data = make_data()
     study = compare(data, methods=["mixup"], trials=1, splits=2, out=tmp_path)
     names = {path.name for path in tmp_path.iterdir() if not path.name.startswith("runs-")}
-    assert names == {"study.json", "about.json", "report.html", "model"}
+    assert names == {"study.json", "about.json", "report.html", "model", TARGETS}
     assert study.folder == tmp_path
     assert read_facts(tmp_path) == study.facts
     model = study.model()
@@ -391,7 +474,7 @@ def test_the_facts_of_a_named_data_set_and_of_a_table_say_how_they_were_named(tm
 # Progress
 
 
-def test_a_function_is_told_how_far_it_has_come(tmp_path):
+def test_a_function_is_told_how_far_it_has_come(tmp_path, whole):
     seen = []
     compare(make_problem(), out=tmp_path, progress=seen.append, **SIZE)
     assert all(isinstance(event, Progress) for event in seen)
@@ -400,10 +483,16 @@ def test_a_function_is_told_how_far_it_has_come(tmp_path):
     assert first.seconds_left > 0
     assert first.notes == ["synthetic-paraboloid"]
     assert len(first.plan.runs) == RUNS
-    assert [len(event.records) for event in others] == [len(task) for task in tasks_of()]
+    assert [len(event.records) for event in others] == [len(task) for task in tasks_of(whole)]
     done = [sum(event.done.values()) for event in others]
-    assert done == list(np.cumsum([len(task) for task in tasks_of()]))
-    assert others[-1].done == {"erm": 12, "c-mixup": 12, "foma-rho": 12, "mean": 3, "ridge": 3}
+    assert done == list(np.cumsum([len(task) for task in tasks_of(whole)]))
+    assert others[-1].done == {
+        "erm": 24 + 12,
+        "c-mixup": 12,
+        "foma-rho": 12,
+        "mean": 3,
+        "ridge": 3,
+    }
     assert others[-1].seconds_left == 0
     again = []
     compare(make_problem(), out=tmp_path, progress=again.append, **SIZE)
@@ -416,18 +505,18 @@ def test_damage_is_told_at_the_beginning(tmp_path):
     file.write_bytes(file.read_bytes()[:-9])
     seen = []
     compare(make_problem(), out=tmp_path, methods=["erm"], trials=1, progress=seen.append)
-    assert f"Note: {file.name}, line 9 is cut; its run is done again" in seen[0].notes
+    assert f"Note: {file.name}, line 33 is cut; its run is done again" in seen[0].notes
 
 
 def test_a_bar_counts_every_run_once(tmp_path, capsys):
     compare(make_problem(), out=tmp_path, methods=["erm"], trials=1, progress=True)
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.split() == ["run", "9/9", "erm"]
+    assert line.split() == ["run", "33/33", "erm"]
     (file,) = tmp_path.glob("runs-*.jsonl")
     file.write_bytes(file.read_bytes()[:-9])  # one run of a task is missing: all three are done
     compare(make_problem(), out=tmp_path, methods=["erm"], trials=1, progress=True)
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.split() == ["run", "9/9", "erm"]
+    assert line.split() == ["run", "33/33", "erm"]
     compare(make_problem(), methods=["erm"], trials=1, progress=False)
     assert capsys.readouterr().err == ""
 
@@ -464,12 +553,12 @@ def test_a_continued_study_does_only_what_is_missing(tmp_path, whole, counted):
     for count in (3, 2):
         with pytest.raises(StoppedError):
             compare(make_problem(), out=tmp_path, progress=interrupt_after(count), **SIZE)
-    assert counted == tasks_of()[:5]
+    assert counted == tasks_of(whole)[:5]
     check_same(compare(make_problem(), out=tmp_path, **SIZE), whole)
-    assert counted == tasks_of()
+    assert counted == tasks_of(whole)
     check_same(compare(make_problem(), out=tmp_path, **SIZE), whole)
     check_same(Study.open(tmp_path), whole)
-    assert len(counted) == len(tasks_of())  # a finished study is only read
+    assert len(counted) == len(tasks_of(whole))  # a finished study is only read
     assert count_lines(tmp_path) == RUNS
 
 
@@ -528,32 +617,32 @@ def press(times, after):
     return observe
 
 
-def first_whole_trial():
+def first_whole_trial(whole):
     """How many pieces of work it takes until all methods have a trial."""
-    first = {run.key for task in tasks_of(trials=1) for run in task}
-    for count in range(len(tasks_of()) + 1):
-        first -= {run.key for task in tasks_of()[:count] for run in task}
+    first = {run.key for task in tasks_of(whole, trials=1) for run in task}
+    for count in range(len(tasks_of(whole)) + 1):
+        first -= {run.key for task in tasks_of(whole)[:count] for run in task}
         if not first:
             return count
     raise AssertionError("the first trial is not among the tasks")
 
 
 def test_ctrl_c_once_reports_on_what_is_finished(tmp_path, whole):
-    observe = press(1, after=first_whole_trial())
+    observe = press(1, after=first_whole_trial(whole))
     study = compare(make_problem(), out=tmp_path, progress=observe, **SIZE)
-    assert len(observe.seen) == first_whole_trial()
+    assert len(observe.seen) == first_whole_trial(whole)
     assert 1 <= study.trials < 4
-    assert {row.name for row in study.comparison.rows} == {*METHODS, "mean", "ridge"}
+    assert {row.name for row in study.comparison.rows} == {*METHODS, *BESIDE}
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     check_same(compare(make_problem(), out=tmp_path, **SIZE), whole)
 
 
 @pytest.mark.serial
 @pytest.mark.slow
-def test_ctrl_c_once_lets_worker_processes_finish_what_they_do(tmp_path):
-    observe = press(1, after=first_whole_trial())
+def test_ctrl_c_once_lets_worker_processes_finish_what_they_do(tmp_path, whole):
+    observe = press(1, after=first_whole_trial(whole))
     study = compare(make_problem(), out=tmp_path, progress=observe, jobs=2, **SIZE)
-    assert first_whole_trial() <= len(observe.seen) <= first_whole_trial() + 1
+    assert first_whole_trial(whole) <= len(observe.seen) <= first_whole_trial(whole) + 1
     assert 1 <= study.trials < 4
     assert count_lines(tmp_path) == sum(map(len, observe.seen))
 
@@ -572,7 +661,7 @@ def study_in_processes(folder):
 
 @pytest.mark.serial
 @pytest.mark.slow
-def test_ctrl_c_on_a_terminal_does_not_end_processes_that_have_just_been_started(tmp_path):
+def test_ctrl_c_on_a_terminal_does_not_end_processes_just_started(tmp_path, whole):
     code = (
         "import pathlib, runpy, sys; "
         "runpy.run_path(sys.argv[1])['study_in_processes'](pathlib.Path(sys.argv[2]))"
@@ -587,7 +676,7 @@ def test_ctrl_c_on_a_terminal_does_not_end_processes_that_have_just_been_started
         time.sleep(1.0)  # they are importing now, and do not listen yet
         os.killpg(study.pid, signal.SIGINT)
         told = study.stdout.read().split("\n")
-    planned = tasks_of()
+    planned = tasks_of(whole)
     assert study.returncode == 0
     assert told[0].startswith("The study has no setting yet")
     assert int(told[1]) == len(planned[0]) + len(
@@ -595,11 +684,11 @@ def test_ctrl_c_on_a_terminal_does_not_end_processes_that_have_just_been_started
     )  # both finished what they had been given
 
 
-def test_ctrl_c_twice_interrupts(tmp_path):
+def test_ctrl_c_twice_interrupts(tmp_path, whole):
     with pytest.raises(KeyboardInterrupt):
         compare(make_problem(), out=tmp_path, progress=press(2, after=2), **SIZE)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    planned = tasks_of()
+    planned = tasks_of(whole)
     assert count_lines(tmp_path) == len(planned[0]) + len(planned[1])
 
 
@@ -616,10 +705,10 @@ def test_a_study_that_runs_out_of_time_reports_on_what_is_finished(tmp_path, mon
 
     def observe(progress):
         seen.extend([progress] if progress.records else [])
-        clock[0] = 60.0 * len(seen) / first_whole_trial()
+        clock[0] = 60.0 * len(seen) / first_whole_trial(whole)
 
     study = compare(make_problem(), out=tmp_path, max_minutes=0.999, progress=observe, **SIZE)
-    assert len(seen) == first_whole_trial()
+    assert len(seen) == first_whole_trial(whole)
     assert 1 <= study.trials < 4
     check_same(compare(make_problem(), out=tmp_path, max_minutes=10, **SIZE), whole)
 
@@ -712,7 +801,7 @@ def test_kills_and_company_leave_no_trace(tmp_path, whole, kills):
     assert len(killed) == kills
     assert None not in killed  # every one of them ended a study that was under way
     assert len(set(killed)) > kills // 5
-    planned = {run.key for task in tasks_of() for run in task}
+    planned = {run.key for task in tasks_of(whole) for run in task}
     for name in ("whole", "two", "killed"):
         assert Store.open(tmp_path / name).done() == planned
         check_same(Study.open(tmp_path / name), whole)

@@ -30,8 +30,8 @@ CHANGES = {
     "independent": True,
     "search": "tpe",
     "seed": 1,
-    "epochs": 9,
-    "patience": 9,
+    "recipes": 16,
+    "recipe": "b",
     "hidden": (),
     "rows": 9,
     "columns": 9,
@@ -54,12 +54,20 @@ def test_every_part_of_it_makes_another_study():
 
 @pytest.mark.parametrize(
     "values",
-    [{}, {"datasets": ["airfoil"]}, {**CONFIG.to_dict(), "more": 1}],
-    ids=["empty", "another", "more"],
+    [{}, {"datasets": ["airfoil"]}, {"problem": "houses", "trials": 3}],
+    ids=["empty", "another", "some"],
 )
 def test_runs_of_something_else_are_told_from_a_study(values):
     with pytest.raises(StoreError, match="runs of something else than a study: .* differ"):
         StudyConfig.from_dict(values)
+
+
+def test_a_study_of_another_version_is_refused_and_the_way_out_is_said():
+    older = {k: v for k, v in CONFIG.to_dict().items() if k not in ("recipes", "recipe")}
+    newer = {**CONFIG.to_dict(), "more": 1}
+    for values, differ in ((older | {"epochs": 200}, "epochs, recipe, recipes"), (newer, "more")):
+        with pytest.raises(StoreError, match=rf"another version .*: {differ} differ\. .*--out"):
+            StudyConfig.from_dict(values)
 
 
 @pytest.mark.parametrize(
@@ -68,6 +76,7 @@ def test_runs_of_something_else_are_told_from_a_study(values):
         ({"trials": 0}, "`trials` must be at least 1, got 0"),
         ({"splits": 0}, "`splits` must be at least 1"),
         ({"seed": -1}, "`seed` must be"),
+        ({"recipes": -1}, "`recipes` must be"),
         ({"metric": "rsme"}, "`metric` must be one of 'rmse'.*got 'rsme'"),
         ({"search": "grid"}, "`search` must be one of 'random', 'tpe'"),
         ({"test_share": -0.1}, "`test_share` must be"),

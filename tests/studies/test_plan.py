@@ -17,11 +17,11 @@ from regaug.runs.tasks import make_tasks
 from regaug.studies import plan as module
 from regaug.studies.config import StudyConfig
 from regaug.studies.plan import make_plan, plan_runs
-from regaug.studies.search import draw_trials
+from regaug.studies.search import draw_settings
+from regaug.training.recipe import default_recipe, draw_recipes
 from regaug.training.settings import Settings
 
 METHODS = ("erm", "c-mixup", "foma-rho")
-SETTINGS = Settings(epochs=3, patience=3)
 
 
 @pytest.fixture(autouse=True)
@@ -35,25 +35,35 @@ def make_problem(n=60, splits=3, **options):
 
 def make_runs(methods=METHODS, trials=7, splits=5, seed=0):
     config = StudyConfig("p", tuple(methods), ("mean",), trials, splits, "rmse", 0.25, seed=seed)
-    own = {name: draw_trials(name, trials, seed=seed, settings=SETTINGS) for name in methods}
-    return plan_runs(config, own)
+    recipes = draw_recipes(4, seed=seed, rows=36)
+    own = {
+        name: [
+            replace(recipes[0], method_settings=settings)
+            for settings in draw_settings(name, trials, seed=seed)
+        ]
+        for name in methods
+    }
+    return plan_runs(config, recipes, own)
 
 
 # Runs
 
 
-def test_a_plan_has_every_trial_of_every_method_on_every_split():
+def test_a_plan_has_every_recipe_and_every_trial_of_every_method_on_every_split():
     runs = make_runs()
-    assert len(runs) == 3 * 7 * 5 + 5
-    assert len({(run.method, run.split, run.trial) for run in runs}) == len(runs)
+    assert len(runs) == 4 * 5 + 3 * 7 * 5 + 5
+    assert len({(run.stage, run.method, run.split, run.trial) for run in runs}) == len(runs)
     assert len({run.key for run in runs}) == len(runs)
+    stages = {run.stage: {own.method for own in runs if own.stage == run.stage} for run in runs}
+    assert stages == {None: {"mean"}, "recipe": {"erm"}, "method": set(METHODS)}
 
 
 def test_the_settings_of_a_trial_are_the_same_on_every_split_and_the_seeds_differ():
     runs = [run for run in make_runs() if not run.is_baseline]
     tried = {}
     for run in runs:
-        tried.setdefault((run.method, run.trial), []).append(replace(run.settings, seed=0))
+        place = run.stage, run.method, run.trial
+        tried.setdefault(place, []).append(replace(run.settings, seed=0))
     assert all(settings == own[0] for own in tried.values() for settings in own)
     assert len({run.seed for run in runs}) == len(runs)
     assert all(run.settings.seed == run.seed for run in runs)
@@ -66,11 +76,14 @@ def test_a_plan_with_more_methods_trials_and_splits_contains_the_smaller_one():
 
 
 def test_baselines_and_early_trials_come_first():
-    tasks = make_tasks(make_runs(trials=20, splits=10), {"p": make_problem()})
-    firsts = [-1 if task[0].trial is None else task[0].trial for task in tasks]
+    runs = make_runs(trials=20, splits=10)
+    assert [run.stage for run in runs[:11]] == [None] * 10 + ["recipe"]
+    later = [run for run in runs if run.stage == "method"]
+    tasks = make_tasks(later, {"p": make_problem()})
+    firsts = [task[0].trial for task in tasks]
     assert firsts == sorted(firsts)
-    assert [task[0].method for task in tasks[1:4]] == list(METHODS)
-    assert all(task[0].trial == 0 for task in tasks[1:4])
+    assert [task[0].method for task in tasks[:3]] == list(METHODS)
+    assert all(task[0].trial == 0 for task in tasks[:3])
 
 
 # Configurations
@@ -78,18 +91,21 @@ def test_baselines_and_early_trials_come_first():
 
 def test_the_defaults_are_those_of_the_documentation():
     plan = make_plan(make_problem(splits=10))
-    assert (len(plan.config.methods), plan.config.trials, plan.config.splits) == (9, 20, 10)
-    assert sum(not run.is_baseline for run in plan.runs) == 1800
+    assert (len(plan.config.methods), plan.config.trials, plan.config.splits) == (9, 8, 10)
+    assert plan.config.recipes == 16
+    assert sum(not run.is_baseline for run in plan.runs) == (16 + 9 * 8) * 10
     quick = make_plan(make_problem(splits=5), quick=True).config
-    assert (len(quick.methods), quick.trials) == (5, 8)
-    assert make_plan(make_problem(), quick=True, trials=2).config.trials == 2
+    assert (len(quick.methods), quick.trials, quick.recipes) == (5, 4, 8)
+    few = make_plan(make_problem(), quick=True, trials=2).config
+    assert (few.trials, few.recipes) == (2, 8)
 
 
 @pytest.mark.parametrize("methods", [["mixup"], ["mixup", "erm"], ["mixup", "mixup"]])
 def test_plain_training_is_always_there_and_no_method_twice(methods):
     plan = make_plan(make_problem(splits=1), methods=methods, trials=1)
     assert set(plan.config.methods) == {"erm", "mixup"}
-    assert sorted(run.method for run in plan.runs) == ["erm", "mean", "mixup", "ridge"]
+    others = sorted(run.method for run in plan.runs if run.stage != "recipe")
+    assert others == ["erm", "mean", "mixup", "ridge"]
 
 
 def test_a_plan_is_the_same_for_everybody():
@@ -114,6 +130,33 @@ def test_the_test_share_counts_validation_rows_as_training_rows():
     assert make_plan(make_problem(100), trials=1).config.test_share == pytest.approx(20 / 80)
 
 
+def test_other_recipes_make_another_study(monkeypatch, shorten):
+    config = make_plan(make_problem(), trials=1).config
+    shorten(monkeypatch, 9)
+    other = make_plan(make_problem(), trials=1).config
+    assert other.recipe != config.recipe
+    assert replace(other, recipe=config.recipe) == config
+
+
+def make_own_net(split):
+    raise AssertionError("nobody needs it yet")
+
+
+def test_a_network_of_ones_own_gets_what_a_recipe_says_of_any_network():
+    problem = make_problem()
+    own, tables = (
+        make_plan(replace(problem, model=model), trials=2, methods=["mixup"])
+        for model in (make_own_net, None)
+    )
+    for run, other in zip(own.runs, tables.runs, strict=True):
+        assert (run.method, run.seed, run.stage) == (other.method, other.seed, other.stage)
+        if run.settings is not None:
+            for name in ("learning_rate", "weight_decay", "batch_size", "epochs", "metric"):
+                assert getattr(run.settings, name) == getattr(other.settings, name)
+    first = next(run for run in own.runs if run.stage == "recipe")
+    assert first.settings.learning_rate == default_recipe(36).learning_rate
+
+
 def test_settings_may_be_given_and_are_the_only_ones():
     own = {
         name: Settings(epochs=2, method_settings={"alpha": 0.5} if name == "mixup" else {})
@@ -122,7 +165,8 @@ def test_settings_may_be_given_and_are_the_only_ones():
     plan = make_plan(make_problem(), methods=["erm", "mixup"], settings=own, baselines=False)
     assert plan.config.trials == 1
     assert plan.config.baselines == ()
-    assert len(plan.runs) == 6
+    assert (len(plan.runs), plan.config.recipes) == (6, 0)
+    assert {run.stage for run in plan.runs} == {"method"}
     for run in plan.runs:
         assert replace(run.settings, seed=0) == own[run.method]
 
@@ -152,14 +196,11 @@ def make_skewed(change=lambda y: y, n=100):
     return Problem.from_table(data, splits=2)
 
 
-@pytest.mark.parametrize(("search", "share"), [("random", "half"), ("tpe", "some of")])
-def test_half_the_settings_fit_the_logarithm_of_a_skewed_positive_target(search, share):
-    plan = make_plan(make_skewed(), trials=4, methods=["erm"], search=search)
-    assert plan.notes == [
-        f"The target is positive and skewed: {share} the settings fit its logarithm."
-    ]
-    logs = [run.log for run in plan.runs if not run.is_baseline and run.split == 0]
-    assert logs == [False, True, False, True]
+def test_half_the_recipes_fit_the_logarithm_of_a_skewed_positive_target():
+    plan = make_plan(make_skewed(), trials=4, methods=["erm"])
+    assert plan.notes == ["The target is positive and skewed: half the recipes fit its logarithm."]
+    logs = [run.log for run in plan.runs if run.stage == "recipe" and run.split == 0]
+    assert logs == [False, True] * 4
 
 
 @pytest.mark.parametrize("change", [lambda y: -y, lambda y: y - y.min(), np.log])

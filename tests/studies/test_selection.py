@@ -145,6 +145,50 @@ def test_the_best_run_is_the_best_over_all_splits_by_rank():
     assert [own.run.trial for own in selection.chosen["erm"]] == [1, 0, 0]
 
 
+RECIPES = [[3.0, 1.0, 2.0], [2.0, 1.0, 3.0]]
+
+
+def make_recipes(errors=RECIPES):
+    """Records of the first stage: plain training by recipes of other rates."""
+    found = []
+    for split, own in enumerate(errors):
+        for number, error in enumerate(own):
+            record = make_record("erm", number, split, error, 50.0 + number)
+            settings = Settings(learning_rate=0.1 + number)
+            run = replace(record.run, settings=settings, stage="recipe", log=number == 1)
+            found.append(replace(record, run=run))
+    return found
+
+
+def test_the_first_stage_is_no_trial_of_plain_training():
+    config = replace(CONFIG, recipes=3)
+    selection = select(config, [*make_records(), *make_recipes()])
+    assert trials_of(selection) == {"erm": [1, 0], "mixup": [2, 1]}
+    assert errors_of(selection, "erm") == [5.0, 7.0]
+    rates = [[own.run.settings.learning_rate for own in split] for split in selection.recipes]
+    assert rates == [[0.1, 1.1, 2.1]] * 2
+    tried = {name: [len(split) for split in own] for name, own in selection.tried.items()}
+    assert tried == {"erm": [3, 3], "mixup": [3, 3]}
+
+
+def test_the_best_run_has_the_recipe_that_is_best_over_all_splits():
+    selection = select(replace(CONFIG, recipes=3), [*make_records(), *make_recipes()])
+    plain = select(CONFIG, make_records())
+    for name in ("erm", "mixup"):
+        run, own = selection.best[name], plain.best[name]
+        assert (run.method, run.trial, run.seed) == (own.method, own.trial, own.seed)
+        assert run.settings.learning_rate == 1.1
+        assert run.settings.method_settings == own.settings.method_settings
+        assert run.log
+        assert not own.log
+
+
+def test_a_study_without_all_its_recipes_says_so():
+    config, records = replace(CONFIG, recipes=3), [*make_records(), *make_recipes()[1:]]
+    with pytest.raises(StoreError, match="no setting yet"):
+        select(config, records)
+
+
 def test_of_equal_errors_the_first_is_chosen():
     records = [make_record("erm", trial, 0, 1.0, trial) for trial in range(3)]
     assert choose(records, "rmse") is records[0]

@@ -14,61 +14,62 @@ from regaug.exceptions import ArgumentError, StoreError
 from regaug.methods import Between
 from regaug.metrics import Scores
 from regaug.runs.record import RunRecord
+from regaug.runs.run import Run
 from regaug.runs.store import Store
 from regaug.studies import plan as plans
 from regaug.studies.compare import compare
 from regaug.studies.config import StudyConfig
-from regaug.studies.plan import plan_runs
-from regaug.studies.search import COMMON, draw_trials
-from regaug.studies.tpe import ROUND, plan_rounds, suggest_trials
+from regaug.studies.search import draw_settings
+from regaug.studies.tpe import ROUND, learn_rounds, suggest_settings
 from regaug.training.settings import Settings
 
 METHODS = methods.names()
 
 
-SETTINGS = Settings(epochs=3, patience=2)
-
-
-def draw(method, trials=ROUND, *, may_log=False, seed=0):
-    return draw_trials(method, trials, seed=seed, settings=SETTINGS, may_log=may_log)
+def draw(method, trials=ROUND, *, seed=0):
+    return draw_settings(method, trials, seed=seed)
 
 
 def some_errors(trials, splits=3, seed=0):
     return np.random.default_rng(seed).uniform(1, 2, (trials, splits)).tolist()
 
 
-def config_of(*names, trials=2 * ROUND, splits=2):
-    return StudyConfig("sine", names, ("mean",), trials, splits, "rmse", 0.25)
-
-
-def runs_of(*names, **size):
-    config = config_of(*names, **size)
-    return plan_runs(config, {name: draw(name, config.trials) for name in names})
+def runs_of(*names, trials=2 * ROUND, splits=2):
+    """Runs of the second stage: each split has a recipe of its own."""
+    return [
+        Run(
+            "sine",
+            name,
+            split,
+            100 * split + number,
+            Settings(epochs=3 + split, method_settings=own),
+            number,
+            stage="method",
+        )
+        for name in names
+        for number, own in enumerate(draw(name, trials))
+        for split in range(splits)
+    ]
 
 
 def rounds_of(runs, records):
-    return plan_rounds(runs, records, config=config_of("erm"))
+    config = StudyConfig("sine", ("erm",), (), 2 * ROUND, 2, "rmse", 0.25, search="tpe")
+    return learn_rounds(runs, records, config=config)
 
 
 def records_of(runs, error):
     """Return what a store would: runs with made-up validation errors."""
 
     def record(run):
-        value = None if run.is_baseline else error(run)
+        value = error(run)
         scores = {} if value is None else {"validation": Scores(9, value, 0.0, None, 0, None, None)}
         return RunRecord(run, scores, "finished", 1, 1, 0.0, (6, 2, 2), {})
 
     return {run.key: record(run) for run in runs}
 
 
-def learning_rate_error(run):
-    return run.settings.learning_rate + run.split
-
-
-def trial_of(run):
-    """What is tried: the settings without the seed, which every run has of its own."""
-    settings = None if run.settings is None else {**run.settings.to_dict(), "seed": None}
-    return settings, run.log
+def alpha_error(run):
+    return run.settings.method_settings.get("alpha", 0.5) + run.split
 
 
 def is_inside(choice, value):
@@ -84,31 +85,29 @@ def test_defaults_lie_in_the_space(method):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_suggestions_lie_in_the_space_and_are_numbered_on(method):
-    before = draw(method)
-    suggested = suggest_trials(before, some_errors(ROUND), 4, seed=0)
-    assert [trial.number for trial in suggested] == [5, 6, 7, 8]
-    for trial in suggested:
-        settings = trial.settings.to_dict()
-        assert all(is_inside(choice, settings[name]) for name, choice in COMMON.items())
-        space = methods.get(method).space
-        assert all(
-            is_inside(choice, trial.settings.method_settings[name])
-            for name, choice in space.items()
-        )
-        assert settings["method_settings"].keys() == before[0].settings.method_settings.keys()
-        assert (settings["epochs"], settings["patience"]) == (3, 2)
-        assert not trial.log
+def test_suggestions_lie_in_the_space(method):
+    known = methods.get(method)
+    suggested = suggest_settings(method, draw(method), some_errors(ROUND), 4, seed=0)
+    assert len(suggested) == 4
+    for own in suggested:
+        assert own.keys() == known.defaults.keys()
+        assert all(is_inside(choice, own[name]) for name, choice in known.space.items())
 
 
 def test_suggestions_of_a_round_differ_from_each_other():
-    suggested = suggest_trials(draw("erm"), some_errors(ROUND), ROUND, seed=0)
-    assert len({trial.settings.learning_rate for trial in suggested}) == ROUND
+    suggested = suggest_settings("mixup", draw("mixup"), some_errors(ROUND), ROUND, seed=0)
+    assert len({own["alpha"] for own in suggested}) == ROUND
+
+
+def test_plain_training_has_nothing_to_be_learned():
+    defaults = methods.get("erm").defaults
+    assert suggest_settings("erm", draw("erm"), some_errors(ROUND), 2, seed=0) == [defaults] * 2
 
 
 def test_the_same_seed_suggests_the_same_and_another_one_something_else():
     first, again, other = (
-        suggest_trials(draw("foma-rho"), some_errors(ROUND), 3, seed=seed) for seed in (0, 0, 1)
+        suggest_settings("foma-rho", draw("foma-rho"), some_errors(ROUND), 3, seed=seed)
+        for seed in (0, 0, 1)
     )
     assert first == again
     assert first != other
@@ -117,7 +116,9 @@ def test_the_same_seed_suggests_the_same_and_another_one_something_else():
 def test_a_split_with_large_errors_does_not_decide_alone():
     errors = np.array(some_errors(ROUND))
     scaled = errors * [1, 1000, 1e-6]
-    suggested = [suggest_trials(draw("mixup"), e.tolist(), 3, seed=0) for e in (errors, scaled)]
+    suggested = [
+        suggest_settings("mixup", draw("mixup"), e.tolist(), 3, seed=0) for e in (errors, scaled)
+    ]
     assert suggested[0] == suggested[1]
 
 
@@ -125,28 +126,22 @@ def test_a_split_with_large_errors_does_not_decide_alone():
     "errors", [[[math.inf] * 2] * ROUND, [[1.0, 1.0]] * ROUND, [[math.inf, 1.0]] * ROUND]
 )
 def test_errors_that_say_nothing_still_give_suggestions(errors):
-    assert len(suggest_trials(draw("ada"), errors, 2, seed=0)) == 2
+    assert len(suggest_settings("ada", draw("ada"), errors, 2, seed=0)) == 2
 
 
-def test_the_logarithm_is_searched_only_where_it_was_tried():
-    errors = [[0.0 if trial.log else 1.0] for trial in draw("erm", 10, may_log=True)]
-    suggested = suggest_trials(draw("erm", 10, may_log=True), errors, 20, seed=0)
-    assert sum(trial.log for trial in suggested) > 10
-
-
-@pytest.mark.parametrize("method", ["erm", "foma-rho"])
-def test_it_finds_a_better_learning_rate_than_a_random_search(method):
-    def error(trial):
-        return abs(math.log(trial.settings.learning_rate / 5e-3))
+@pytest.mark.parametrize("method", ["mixup", "manifold-mixup"])
+def test_it_finds_a_better_setting_than_a_random_search(method):
+    def error(own):
+        return abs(math.log(own["alpha"] / 0.7))
 
     gains = []
     for seed in range(10):
         drawn = draw(method, 20, seed=seed)
         learned = drawn[:ROUND]
         while len(learned) < 20:
-            errors = [[error(trial)] for trial in learned]
-            learned = learned + suggest_trials(learned, errors, ROUND, seed=seed)
-        late = [np.mean([error(trial) for trial in own[ROUND:]]) for own in (drawn, learned)]
+            errors = [[error(own)] for own in learned]
+            learned = learned + suggest_settings(method, learned, errors, ROUND, seed=seed)
+        late = [np.mean([error(own) for own in each[ROUND:]]) for each in (drawn, learned)]
         gains.append(late[0] - late[1])
     assert np.mean(gains) > 0
     assert np.mean(np.array(gains) > 0) >= 0.8
@@ -154,16 +149,15 @@ def test_it_finds_a_better_learning_rate_than_a_random_search(method):
 
 def test_the_first_round_is_that_of_the_random_search():
     runs = runs_of("erm", "mixup")
-    first = next(rounds_of(runs, dict))
-    assert first == [run for run in runs if run.is_baseline or run.trial < ROUND]
+    assert next(rounds_of(runs, dict)) == [run for run in runs if run.trial < ROUND]
 
 
-def test_later_rounds_change_settings_and_nothing_else():
+def test_later_rounds_change_settings_of_the_method_and_nothing_else():
     runs = runs_of("erm", "mixup", trials=2 * ROUND + 2)
     planned = []
 
     def records():
-        return records_of(planned, learning_rate_error)
+        return records_of(planned, alpha_error)
 
     for current in rounds_of(runs, records):
         planned.extend(current)
@@ -171,54 +165,56 @@ def test_later_rounds_change_settings_and_nothing_else():
     assert len(planned) == len(by_place) == len(runs)
     for run in runs:
         new = by_place[run.method, run.split, run.trial]
-        assert new.seed == run.seed
-        is_first = run.is_baseline or run.trial < ROUND
-        assert (new == run) == is_first
-    for name in ("erm", "mixup"):
-        for number in range(2 * ROUND + 2):
-            assert trial_of(by_place[name, 0, number]) == trial_of(by_place[name, 1, number])
+        assert (new.seed, new.stage) == (run.seed, "method")
+        assert new.settings.epochs == 3 + run.split  # that of the split's own recipe
+        assert (new == run) == (run.method == "erm" or run.trial < ROUND)
+    for number in range(2 * ROUND + 2):
+        both = [by_place["mixup", split, number].settings.method_settings for split in (0, 1)]
+        assert both[0] == both[1]
 
 
 def second_round(runs, error):
     """Return the settings of the second round by method; records come in reverse order."""
-    first = [run for run in runs if run.is_baseline or run.trial < ROUND]
-    found = records_of(first[::-1], error)
+    found = records_of([run for run in runs if run.trial < ROUND][::-1], error)
     _, second = rounds_of(runs, lambda: found)
     names = {run.method for run in second}
-    return {name: [trial_of(run) for run in second if run.method == name] for name in names}
+    return {
+        name: [run.settings.method_settings for run in second if run.method == name]
+        for name in names
+    }
 
 
 def test_a_round_depends_on_the_records_of_its_own_method_alone():
     def other_error(run):
-        error = learning_rate_error(run)
+        error = alpha_error(run)
         return -error if run.method == "mixup" else error
 
-    runs = runs_of("erm", "mixup")
-    once, again = (second_round(runs, error) for error in (learning_rate_error, other_error))
-    assert once["erm"] == again["erm"]
+    runs = runs_of("manifold-mixup", "mixup")
+    once, again = (second_round(runs, error) for error in (alpha_error, other_error))
+    assert once["manifold-mixup"] == again["manifold-mixup"]
     assert once["mixup"] != again["mixup"]
 
 
 def test_a_run_without_an_error_counts_as_the_worst():
     def no_error(run):
-        return None if run.trial == 1 else learning_rate_error(run)
+        return None if run.trial == 1 else alpha_error(run)
 
     def large_error(run):
-        return 1e9 if run.trial == 1 else learning_rate_error(run)
+        return 1e9 if run.trial == 1 else alpha_error(run)
 
-    runs = runs_of("erm")
+    runs = runs_of("mixup")
     assert second_round(runs, no_error) == second_round(runs, large_error)
 
 
-def make_table(patch):
-    patch.setattr(plans, "EPOCHS", 3)
+def make_table(patch, shorten):
+    shorten(patch, 3)
     patch.setattr(plans, "baseline_names", lambda split: ("mean",))
     return data.load("synthetic-sine", n=60)
 
 
 @pytest.fixture
-def table(monkeypatch):
-    return make_table(monkeypatch)
+def table(monkeypatch, shorten):
+    return make_table(monkeypatch, shorten)
 
 
 def search(table, out, *, trials=ROUND + 2, **options):
@@ -247,14 +243,14 @@ def test_an_unknown_search_is_refused(table):
 
 def test_a_search_is_done_in_full(whole):
     _, scores = whole
-    assert len(scores) == 2 * (ROUND + 2) * 2 + 2
+    assert len(scores) == 2 * (ROUND + 2) * 2 + 2 * (ROUND + 2) * 2 + 2
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory):
+def whole(tmp_path_factory, shorten):
     """A search that nothing has disturbed."""
     with pytest.MonkeyPatch.context() as patch:
-        return search(make_table(patch), tmp_path_factory.mktemp("search"))
+        return search(make_table(patch, shorten), tmp_path_factory.mktemp("search"))
 
 
 @pytest.mark.parametrize("tasks", [1, 4, 7])
@@ -278,8 +274,8 @@ def test_no_time_left_in_a_round_starts_no_other_round(table, tmp_path):
     assert scores_in(tmp_path) == {}
 
 
-def test_the_command_searches_and_knows_what_is_done(monkeypatch, tmp_path):
-    monkeypatch.setattr(plans, "EPOCHS", 2)
+def test_the_command_searches_and_knows_what_is_done(monkeypatch, tmp_path, shorten):
+    shorten(monkeypatch, 2)
     monkeypatch.setattr(plans, "baseline_names", lambda split: ())
     options = ["--search", "tpe", "--trials", "6", "--splits", "2", "-m", "erm", "-j", "1"]
     command = ["compare", "diabetes", *options, "--out", str(tmp_path), "--json"]
@@ -287,8 +283,8 @@ def test_the_command_searches_and_knows_what_is_done(monkeypatch, tmp_path):
     assert (first.exit_code, again.exit_code) == (0, 0)
     assert first.stdout == again.stdout
     assert json.loads(first.stdout)[0]["configuration"]["search"] == "tpe"
-    assert "12 runs;" in first.stderr
-    assert "12 runs, 12 of them done;" in again.stderr
+    assert "36 runs;" in first.stderr
+    assert "36 runs, 36 of them done;" in again.stderr
 
 
 @pytest.mark.slow
@@ -298,5 +294,5 @@ def test_two_workers_find_the_same_as_one(table, tmp_path, whole):
 
 def test_it_leaves_the_users_optuna_as_it_is():
     before = optuna.logging.get_verbosity()
-    suggest_trials(draw("erm"), some_errors(ROUND), 1, seed=0)
+    suggest_settings("mixup", draw("mixup"), some_errors(ROUND), 1, seed=0)
     assert optuna.logging.get_verbosity() == before

@@ -36,12 +36,12 @@ def compare(
         list[str] | None,
         typer.Option("--methods", "-m", help="Names with commas between them [all nine]."),
     ] = None,
-    trials: Annotated[int | None, typer.Option(help="Settings tried of every method [20].")] = None,
+    trials: Annotated[int | None, typer.Option(help="Settings of every method [8].")] = None,
     splits: Annotated[int | None, typer.Option(help="Repeated splits of the data [10].")] = None,
     search: Annotated[
         str, typer.Option(help="random, or tpe, which learns from earlier settings.")
     ] = "random",
-    quick: Annotated[bool, typer.Option(help="Five methods, 8 settings, 5 splits.")] = False,
+    quick: Annotated[bool, typer.Option(help="Five methods, 4 settings, 5 splits.")] = False,
     max_minutes: Annotated[
         float | None, typer.Option(help="Start nothing new after so many minutes.")
     ] = None,
@@ -54,9 +54,10 @@ def compare(
 ) -> None:
     """Compare the methods on your data, and say which of them helps.
 
-    Every method, plain training included, gets the same number of settings on the same splits of
-    the data. Without DATA it takes a built-in table. Press Ctrl-C once to stop and get a report on
-    what is finished; the same command continues.
+    First it looks for good recipes of plain training, then it runs every method equally often at
+    the best of them on the same splits of the data, and compares the ensembles. Without DATA it
+    takes a built-in table. Press Ctrl-C once to stop and get a report on what is finished; the same
+    command continues.
 
     Example: regaug compare houses.csv --target price --quick
     """

@@ -4,7 +4,7 @@ The members are trained as one stack. Each stops on rows of its own, so that tog
 from every row but those that are put aside, before anything else, to measure the intervals on.
 """
 
-from regaug.ensemble.fit import default_settings, fit_as, fit_ensemble
+from regaug.ensemble.fit import fit_as, fit_ensemble
 from regaug.ensemble.model import Ensemble, Prediction
 from regaug.ensemble.rows import CALIBRATION_SHARE, calibration_rows, leave_out
 
@@ -13,7 +13,6 @@ __all__ = [
     "Ensemble",
     "Prediction",
     "calibration_rows",
-    "default_settings",
     "fit_as",
     "fit_ensemble",
     "leave_out",

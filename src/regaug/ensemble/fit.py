@@ -20,6 +20,7 @@ from regaug.exceptions import ArgumentError
 from regaug.metrics import evaluate
 from regaug.runs.run import Run
 from regaug.training import Settings
+from regaug.training.recipe import default_recipe
 
 MOST_MEMBERS = 1_000
 # In standard deviations of a target: errors of zero would leave nothing to divide by.
@@ -46,7 +47,8 @@ def fit_ensemble(
     Args:
         data: A table of your own, or a named data set of that kind.
         method: One of ``regaug.methods.names()``.
-        settings: Settings of every member, but for the seed; :func:`default_settings` if None.
+        settings: Settings of every member, but for the seed; those of
+            :func:`regaug.training.recipe.default_recipe` if None.
         members: Number of nets, from 1 to 1,000.
         hidden: Widths of the hidden layers.
         seed: Decides which rows are put aside, and everything about the members.
@@ -71,7 +73,7 @@ def fit_ensemble(
         train, chosen = whole.take(np.setdiff1d(rest, rows)), whole.take(rows)
         # There are no test rows, as nobody looks at them.
         splits.append(StandardizedSplit(train, chosen, chosen, y_scaler=scaler, log=log))
-    settings = replace(settings or default_settings(len(rest)), seed=seed)
+    settings = replace(settings or default_recipe(len(rest)), seed=seed)
     trained = train_members(
         splits, method, settings, hidden=hidden, scaler=scaler, log=log, progress=progress
     )
@@ -99,20 +101,6 @@ def fit_as(data: Data, run: Run, *, members: int = 8, seed: int = 0) -> Ensemble
     log = run.log and bool((check_table(data).y > 0).all())
     own = run.settings
     return fit_ensemble(data, method=run.method, settings=own, log=log, members=members, seed=seed)
-
-
-def default_settings(rows: int) -> Settings:
-    """Return settings that are a sensible start for a table of so many rows.
-
-    Batches grow with the table, so that an epoch of a large one does not take forever. On small
-    tables other rates, decays and schedules gave errors within 1 % of these.
-    """
-    rows, batch_size = check_integer("rows", rows, 1), 32
-    while batch_size < 512 and rows >= 32 * batch_size:
-        batch_size *= 2
-    return Settings(
-        epochs=200, patience=30, batch_size=batch_size, learning_rate=2e-3, weight_decay=1e-2
-    )
 
 
 def default_names(targets: int) -> tuple[str, ...]:

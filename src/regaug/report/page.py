@@ -1,6 +1,7 @@
 """The page of a study: one HTML file with everything in it."""
 
 import re
+from collections.abc import Sequence
 from itertools import chain, islice
 from pathlib import Path
 from statistics import median
@@ -14,11 +15,12 @@ from regaug.report.plots import draw_plots
 from regaug.report.plots_methods import worst_groups
 from regaug.report.recipe import command_recipe, python_recipe
 from regaug.report.tables import detail_table, pair_table
+from regaug.runs.record import RunRecord
 from regaug.studies.amounts import amount
 from regaug.studies.changes import Change
 from regaug.studies.checks import TITLES
 from regaug.studies.leaderboard import show_cells
-from regaug.studies.names import full_name, reference_name
+from regaug.studies.names import NETS, full_name, reference_name
 from regaug.studies.power import POWER
 from regaug.studies.study import Study
 
@@ -138,27 +140,21 @@ def _how(study: Study) -> list[tuple[str, str]]:
         rows += f"; {parts['train']:,} to train, {parts['validation']:,} to choose, "
         rows += f"{parts['test']:,} to test"
     nets = [row for row in comparison.rows if row.is_net]
-    runs = len(nets) * study.trials * comparison.n_splits
+    runs = (len(nets) * study.trials + config.recipes) * comparison.n_splits
     chosen = [own for row in nets for own in study.chosen[row.name]]
     what = "independent draws" if comparison.independent else "repeated splits of the same rows"
     correction = "" if comparison.independent else ", widened for the rows that splits share"
     hidden = ", ".join(str(width) for width in config.hidden)
-    epochs = f"at most {config.epochs} epochs, stopped after {config.patience}"
+    settings = [own.run.settings for own in chosen if own.run.settings is not None]
+    epochs = f"at most {max(own.epochs for own in settings)} epochs"
     net = f"fully connected, hidden layers {hidden}" if hidden else "the problem's own"
     time = formatting.seconds(median(own.seconds for own in chosen))
-    logs = [own.run.log for own in chosen]
-    log = f"; {sum(logs)} of the {len(logs)} chosen runs fit the target's logarithm"
     return [
         ("Data", f"{config.problem}: {rows}"),
         ("Splits", f"{comparison.n_splits}, {what}"),
-        (
-            "Settings",
-            f"{study.trials} of every method, plain training included, the same for every split; "
-            "each split chooses by its own validation error, and only that run's test error counts"
-            + (log if any(logs) else ""),
-        ),
+        *_stages(study, chosen),
         ("Runs", f"{runs:,} trainings; the chosen ones took {time} each (median)"),
-        ("Net", f"{net}; {epochs} without progress"),
+        ("Net", f"{net}; {epochs}"),
         (
             "Statistics",
             f"Student's t over the splits{correction}; p-values corrected by Holm's method for the "
@@ -167,6 +163,25 @@ def _how(study: Study) -> list[tuple[str, str]]:
         ("Seed", f"{config.seed}: the same seed gives the same table"),
         ("Versions", _versions(study)),
     ]
+
+
+def _stages(study: Study, chosen: Sequence[RunRecord]) -> list[tuple[str, str]]:
+    """Say what was tried, and what is compared of it."""
+    logs = [own.run.log for own in chosen]
+    log = f"; {sum(logs)} of the {len(logs)} chosen runs fit the target's logarithm"
+    tried = f"{study.trials} of every method, plain training included, the same for every split"
+    at, recipes = "", []
+    if study.config.recipes:
+        at = ", at the recipes that are best on its own validation rows"
+        said = f"{study.config.recipes} on every split, with plain training"
+        recipes = [("Recipes", said)]
+    judged = "each split chooses by its own validation error, and only that run's test error counts"
+    if NETS in study.scores:
+        judged = (
+            "what counts is the test error of the ensemble of a method's runs, weighted by the "
+            "split's own validation rows"
+        )
+    return [*recipes, ("Settings", f"{tried}{at}; {judged}{log if any(logs) else ''}")]
 
 
 def _smallest(study: Study) -> str:

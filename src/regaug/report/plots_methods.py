@@ -191,10 +191,11 @@ def worst_groups(study: Study) -> dict[str, tuple[float, float, str]]:
     found = {}
     for row in study.comparison.rows:
         try:
-            worst = [own.scores["test"].worst(metric) for own in study.chosen[row.name]]
-        except (ArgumentError, KeyError):  # no groups, or a run that failed
+            scores = [own for own in study.scores.get(row.name, ()) if own is not None]
+            worst = [own.worst(metric) for own in scores]
+        except ArgumentError:  # no groups
             continue
-        if row.mean is not None:
+        if row.mean is not None and worst:
             name = Counter(name for name, _ in worst).most_common(1)[0][0]
             found[row.name] = (row.mean, math.fsum(value for _, value in worst) / len(worst), name)
     return found

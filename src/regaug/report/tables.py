@@ -55,11 +55,12 @@ def _cell(comparison: Comparison, name: str, other: str) -> PairCell:
 
 
 def detail_table(study: Study) -> tuple[list[str], list[tuple[str, list[str]]]]:
-    """Return the header and the lines of the other metrics and the times; no lines without any."""
+    """Return the header and the lines of what is known beside the metric; no lines without any."""
     own = [(row.name, study.details.get(row.name, Details())) for row in study.comparison.rows]
     cells = [(name, show_details(details)) for name, details in own]
     titles = {name: METRICS[name].title for name in METRICS}
-    titles |= {"fit": "Fit", "predict": "Predict a row"}
+    single = f"{METRICS[study.comparison.metric].title} of a single net"
+    titles |= {"single": single, "fit": "Fit", "epochs": "Epochs", "predict": "Predict a row"}
     shown = [name for name in titles if any(name in known for _, known in cells)]
     lines = [(name, [known.get(each, "") for each in shown]) for name, known in cells]
     return [titles[name] for name in shown], lines if shown else []

@@ -7,12 +7,15 @@ defaults of this library, because neither gives any.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
+from regaug import _random
+from regaug._random import Stream
 from regaug._registry import lookup
-from regaug.methods import INPUT, LAYER
+from regaug.methods import INPUT, LAYER, Between, OneOf, Space
 from regaug.metrics import MetricName
 from regaug.reproduction import published
-from regaug.studies.search import draw_trials
+from regaug.studies.search import draw_settings
 from regaug.training import Settings
 
 # The rows of the paper's tables 3 and 4 that this library has.
@@ -21,6 +24,13 @@ METHODS = ("erm", "mixup", "manifold-mixup", "c-mixup", "ada", "foma", "foma-rho
 CONSTANT: dict[str, object] = {"p": 1.0, "anneal": None}
 SERIES = ("exchange-rate", "electricity")
 NOISE = (0.1, 0.01, 0.001, 0.0001)
+# What the tuned protocol searches for every method, plain training included, and where it begins.
+SPACE: Space = {
+    "learning_rate": Between(3e-4, 1e-2, log=True),
+    "weight_decay": Between(1e-6, 1e-1, log=True),
+    "batch_size": OneOf((16, 32, 64)),
+}
+FIRST: dict[str, Any] = {"learning_rate": 1e-3, "weight_decay": 1e-4, "batch_size": 32}
 
 
 @dataclass(frozen=True)
@@ -84,16 +94,19 @@ def paper_settings(data: str, method: str, *, seed: int, **changes: object) -> S
 def tuned_settings(
     data: str, method: str, trials: int, *, epochs: int, patience: int
 ) -> list[Settings]:
-    """Draw the settings that are tried of a method in the tuned protocol, as in a study."""
+    """Draw the settings that are tried of a method in the tuned protocol.
+
+    What is no setting of the method itself is the same for all methods in a trial.
+    """
     clip = lookup("data set of the paper", data, COMMON).clip
     usual = Settings(epochs=epochs, patience=patience, metric=metric_of(data), clip=clip)
-    return [
-        replace(
-            trial.settings,
-            method_settings=_at_a_place(data, method, trial.settings.method_settings),
-        )
-        for trial in draw_trials(method, trials, seed=0, settings=usual)
-    ]
+    drawn = []
+    for number, own in enumerate(draw_settings(method, trials, seed=0)):
+        rng = _random.numpy_generator(Stream.RECIPES, 0, number)
+        common = {name: choice.draw(rng) for name, choice in SPACE.items()} if number else FIRST
+        at = _at_a_place(data, method, own)
+        drawn.append(replace(usual, method_settings=at, **common))
+    return drawn
 
 
 def _own_settings(method: str, common: Common) -> dict[str, object]:

@@ -10,6 +10,7 @@ import numpy as np
 from regaug._files import JSON
 from regaug.data.base import Split
 from regaug.metrics import METRICS, Scores
+from regaug.runs.predictions import MOST_NUMBERS, Predictions, from_text, shorten, to_text
 from regaug.runs.run import Run
 from regaug.training.results import Ending, RunResult, versions
 from regaug.training.scores import own_targets
@@ -17,6 +18,8 @@ from regaug.training.scores import own_targets
 Curve = Literal["loss", "train", "validation", "test"]
 # Test rows whose predictions are kept of a run, for the report.
 _SHOWN_ROWS = 200
+# The parts whose predictions are kept, by their place in the sizes.
+_PREDICTED = {"validation": 1, "test": 2}
 _NUMBERS = {int, float, type(None)}
 
 
@@ -45,6 +48,8 @@ class RunRecord:
         chosen: What a baseline has chosen on the validation rows, such as its penalty.
         curves: Errors after every epoch by part, and the loss; empty if they were not kept.
         sample: Some predictions; empty if they were not kept.
+        predictions: Predictions ``(n, m)``, float32, of the validation and the test rows in the
+            target's own units, by part: what an ensemble is made of. Empty if they were not kept.
     """
 
     run: Run
@@ -58,10 +63,11 @@ class RunRecord:
     chosen: Mapping[str, JSON] = field(default_factory=dict)
     curves: Mapping[Curve, Sequence[float | None]] = field(default_factory=dict)
     sample: Sample = Sample()
+    predictions: Mapping[str, Predictions] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, run: Run, result: RunResult, split: Split, *, details: bool) -> Self:
-        """Return what a store keeps of a result: no weights; curves and a sample if wanted."""
+        """Return what a store keeps of a result: no weights; curves and predictions if wanted."""
         history = result.history if details else ()
         names: tuple[Curve, ...] = get_args(Curve) if history else ()
         # A run that has diverged before its first good epoch has the scores of untrained weights.
@@ -78,6 +84,7 @@ class RunRecord:
             chosen=dict(result.settings.method_settings) if run.is_baseline else {},
             curves={name: [_short(getattr(epoch, name)) for epoch in history] for name in names},
             sample=_sample(result, split) if details and has_learned else Sample(),
+            predictions=_predictions(result) if details and has_learned else {},
         )
 
     @classmethod
@@ -96,13 +103,17 @@ class RunRecord:
 
     def to_dict(self) -> dict[str, JSON]:
         """Return plain values, for a JSON file."""
-        return vars(self) | {
+        plain = vars(self) | {
             "run": self.run.to_dict(),
             "scores": {name: scores.to_dict() for name, scores in self.scores.items()},
             "sizes": list(self.sizes),
             "curves": {name: list(values) for name, values in self.curves.items()},
             "sample": {"true": list(self.sample.true), "predicted": list(self.sample.predicted)},
+            "predictions": {part: to_text(own) for part, own in self.predictions.items()},
         }
+        if not self.predictions:  # as in records that are older than they are
+            del plain["predictions"]
+        return plain
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
@@ -123,6 +134,7 @@ class RunRecord:
             chosen=dict(values["chosen"]),
             curves={name: _numbers(curves[name]) for name in curves},
             sample=Sample(*(list(map(_numbers, sample[name])) for name in ("true", "predicted"))),
+            predictions=_read_predictions(values.get("predictions", {}), values["sizes"]),
         )
 
 
@@ -144,6 +156,25 @@ def _sample(result: RunResult, split: Split) -> Sample:
         for values in (own_targets(split, split.test), result.predictions["test"])
     )
     return Sample(true, predicted)
+
+
+def _predictions(result: RunResult) -> dict[str, Predictions]:
+    """Return the predictions of a result that a record keeps; none if they are too many."""
+    kept = {part: own for part, own in result.predictions.items() if part in _PREDICTED}
+    if sum(own.numel() for own in kept.values()) > MOST_NUMBERS:
+        return {}
+    return {part: shorten(own) for part, own in kept.items()}
+
+
+def _read_predictions(texts: Mapping[str, str], sizes: Sequence[int]) -> dict[str, Predictions]:
+    """Return the predictions of a file if they are of as many rows as the parts have."""
+    found = {part: from_text(text) for part, text in texts.items()}
+    for part, values in found.items():
+        if len(values) != sizes[_PREDICTED[part]]:
+            raise ValueError(f"predictions of {len(values)} rows for another number of them")
+    if len({values.shape[1] for values in found.values()}) > 1:
+        raise ValueError("predictions of unequally many targets")
+    return found
 
 
 def _short(value: float | None) -> float | None:

@@ -5,11 +5,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from operator import index
-from typing import Any, Self
+from typing import Any, Literal, Self, get_args
 
 from regaug._files import JSON, canonical, dump
 from regaug.methods import BOTH
 from regaug.training.settings import Settings
+
+Stage = Literal["recipe", "method"]
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,8 @@ class Run:
         settings: Settings of the training, whatever their seed; None for a baseline.
         trial: Its place among the settings of the method that are tried; None if none are.
         log: Whether the logarithm of the target is fitted.
+        stage: The part of a study that it belongs to: one of those that find a recipe, or one that
+            compares the methods; None for a baseline, and outside of a study.
     """
 
     problem: str
@@ -33,6 +37,7 @@ class Run:
     settings: Settings | None = None
     trial: int | None = None
     log: bool = False
+    stage: Stage | None = None
 
     def __post_init__(self) -> None:
         if self.settings is not None and self.settings.seed != self.seed:
@@ -56,12 +61,16 @@ class Run:
     def to_dict(self) -> dict[str, JSON]:
         """Return all that makes this run, as plain values."""
         plain = {part.name: getattr(self, part.name) for part in fields(self)}
+        if self.stage is None:  # the keys of runs that have none are older than stages
+            del plain["stage"]
         return plain | {"settings": None if self.settings is None else self.settings.to_dict()}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Return the run that :meth:`to_dict` wrote down."""
-        settings, trial = values["settings"], values["trial"]
+        settings, trial, stage = values["settings"], values["trial"], values.get("stage")
+        if stage is not None and stage not in get_args(Stage):
+            raise ValueError(f"unknown stage {stage!r}")
         return cls(
             problem=str(values["problem"]),
             method=str(values["method"]),
@@ -70,6 +79,7 @@ class Run:
             settings=None if settings is None else Settings.from_dict(settings),
             trial=None if trial is None else index(trial),
             log=bool(values["log"]),
+            stage=stage,
         )
 
 

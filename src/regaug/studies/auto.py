@@ -10,7 +10,6 @@ from regaug.data.base import Data
 from regaug.ensemble import (
     Ensemble,
     calibration_rows,
-    default_settings,
     fit_as,
     fit_ensemble,
     leave_out,
@@ -22,6 +21,7 @@ from regaug.runs.tasks import Workforce
 from regaug.studies.compare import Observer, run_plan
 from regaug.studies.config import REFERENCE
 from regaug.studies.plan import QUICK_SPLITS, make_plan
+from regaug.training.recipe import default_recipe
 from regaug.training.settings import Settings
 
 AUTO = "auto"
@@ -53,14 +53,16 @@ def choose_run(
 
     With fewer than 50 rows nothing is compared, and it is plain training.
 
-    ``settings`` are the only ones that are tried of every method, drawn ones if None.
+    ``settings`` are the only ones that are tried of every method, without a search for a
+    recipe; drawn ones if None.
     """
     plan = make_plan(problem, quick=True, seed=seed, settings=settings, baselines=False)
     if plan.config.rows < FEWEST_ROWS:
         return Choice(next(run for run in plan.runs if run.method == REFERENCE), {})
     with tempfile.TemporaryDirectory() as folder:
         study = run_plan(plan, Path(folder), Workforce(jobs), observer=observer)
-    errors = {row.name: math.inf if row.mean is None else row.mean for row in study.comparison.rows}
+    rows = [row for row in study.comparison.rows if row.is_net]
+    errors = {row.name: math.inf if row.mean is None else row.mean for row in rows}
     return Choice(study.best[study.verdict.recommended], errors)
 
 
@@ -107,5 +109,5 @@ def fit(
         problem = Problem.from_table(known, splits=QUICK_SPLITS, seed=seed)
         choice = choose_run(problem, seed=seed, jobs=jobs, observer=progress)
         return fit_as(data, choice.run, members=members, seed=seed)
-    settings = replace(default_settings(len(data)), method_settings=dict(method_settings or {}))
+    settings = replace(default_recipe(len(data)), method_settings=dict(method_settings or {}))
     return fit_ensemble(data, method=method, settings=settings, members=members, seed=seed)

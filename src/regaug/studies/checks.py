@@ -19,9 +19,9 @@ from regaug.runs.record import RunRecord
 from regaug.runs.run import Run
 from regaug.studies.facts import Facts
 from regaug.studies.names import listed, reference_name
-from regaug.studies.search import COMMON
 from regaug.studies.statistics import Comparison
 from regaug.studies.verdict import Verdict, make_verdict
+from regaug.training.recipe import SPACE
 
 PAGE = "docs/checks.md"
 TITLES = {
@@ -134,7 +134,7 @@ def _edges(run: Run) -> Iterator[tuple[str, str, float]]:
     if run.settings is None:
         return
     try:
-        spaces = {**COMMON, **methods.get(run.method).space}
+        spaces = {**SPACE, **methods.get(run.method).space}
     except UnknownNameError:  # a method of the user's that is not registered here
         return
     values = {**vars(run.settings), **run.settings.method_settings}
@@ -178,6 +178,8 @@ def _one_split(comparison: Comparison, verdict: Verdict) -> str:
 
 def _disagreement(names: Sequence[str], records: Sequence[RunRecord], metric: str) -> str:
     found = []
+    # Those of the second stage have good recipes alone, and so errors that hardly differ.
+    records = [own for own in records if own.run.stage == "recipe"] or records
     for name in names:
         ranks, losses = [], []
         for validation, test in _errors_by_split(name, records, metric):

@@ -1,9 +1,9 @@
-"""The study: every method with the same number of settings on the same splits."""
+"""The study: good recipes first, then every method at them, on the same splits."""
 
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,8 +24,9 @@ from regaug.runs.worker import Worker
 from regaug.studies.config import Search
 from regaug.studies.facts import describe, write_facts
 from regaug.studies.plan import QUICK_SPLITS, SPLITS, Plan, make_plan
+from regaug.studies.rounds import plan_rounds
 from regaug.studies.study import MODEL, REPORT, Study
-from regaug.studies.tpe import plan_rounds
+from regaug.studies.targets import make_targets, write_targets
 from regaug.training.bar import Bar
 
 if TYPE_CHECKING:
@@ -77,8 +78,11 @@ def compare(
 ) -> Study:
     """Find out which augmentation helps on some data, and how sure that is.
 
-    Every method, plain training included, gets the same number of settings on the same splits. Each
-    split chooses a setting by its own validation rows, and only that run's test error counts.
+    A study has two stages. First plain training is tried with several recipes (learning rate,
+    decay, batches, length) on every split. Then every method, plain training included, is run
+    equally often on every split, at the recipes that are best there. What a method is worth on a
+    split is the test error of the ensemble of its runs, weighted by the split's own validation
+    rows. Two more rows are made of all runs: ``nets``, and ``auto``, which has the baselines too.
 
     Args:
         data: A table: ``regaug.data.read_table(...)`` or ``regaug.data.load(...)``; a path or a
@@ -86,7 +90,8 @@ def compare(
             :class:`regaug.Problem`.
         target: The column to predict, or several, of a path or a frame.
         methods: Names of methods; all of them by default. Plain training is always among them.
-        trials: Settings that are tried of every method; 20, or 8 if ``quick``.
+        trials: Settings that are tried of every method on every split; 8, or 4 if ``quick``. The
+            first stage has two recipes for each of them, and at least 8.
         splits: Repeated splits of the data; 10, or 5 if ``quick``.
         split: How a table of your own is split: ``"random"``, ``"group"`` or ``"time"``; by its
             groups or times by default, if it has such a column.
@@ -94,8 +99,9 @@ def compare(
         seed: Decides splits, settings and runs: the same seed gives the same table.
         quick: Fewer methods, settings and splits.
         independent: The splits have no rows in common, as draws of a simulation do.
-        search: ``"random"`` draws all settings before anything runs; ``"tpe"`` learns, in rounds of
-            five settings, from the validation errors of a method's earlier ones on all splits.
+        search: ``"random"`` draws the settings of the methods before anything runs; ``"tpe"``
+            learns them, in rounds of five, from the validation errors of a method's earlier ones
+            on all splits.
         jobs: Worker processes; 1 works in this one. The result does not depend on it.
         executor: ``"process"``, or ``"ray"`` for workers on Ray, which is an extra. The result does
             not depend on it either.
@@ -149,13 +155,15 @@ def run_plan(
         facts = describe(plan.problem.splits[0], "\n".join(notes), given=_given(data))
         write_facts(folder, facts)
     tell = _begin(plan, store, workforce, observer, notes)
-    rounds: Iterable[Sequence[Run]] = [plan.runs]
-    if plan.config.search != "random":
-        rounds = plan_rounds(plan.runs, store.records, config=plan.config)
+    targets = make_targets(plan.problem)
+    if targets is not None:
+        write_targets(folder, targets)
+    rounds = plan_rounds(plan.runs, store.records, config=plan.config)
     worker, total = Worker([plan.problem], details=True), len(plan.runs)
     do_runs(worker, rounds, store, total=total, workforce=workforce, report=tell)
     records = list(store.records().values())
-    return Study.read(plan.config, records, facts=facts, folder=folder, data=data)
+    study = Study.read(plan.config, records, targets=targets, facts=facts)
+    return replace(study, folder=folder, data=data)
 
 
 def _begin(
@@ -166,14 +174,14 @@ def _begin(
     notes: Sequence[str],
 ) -> Report:
     """Tell an observer, if there is one, that a study begins; return what tells it of records."""
-    # Not by key: the plan of a search that learns does not know all settings yet.
+    # Not by key: the plan does not know the recipes of the second stage yet.
     places = {_place(own.run) for own in store.records().values()}
     notes = [*notes, *(f"Note: {damage}" for damage in store.damaged)]  # known when they are read
     before, start = len(places), time.monotonic()
 
     def tell(records: Sequence[RunRecord], seconds: float, notes: Sequence[str] = ()) -> None:
         if observer is not None:
-            done = Counter(method for method, _, _ in places)
+            done = Counter(method for _, method, _, _ in places)
             observer(Progress(plan, records, done, seconds, notes))
 
     def finished(records: Sequence[RunRecord]) -> None:
@@ -187,8 +195,8 @@ def _begin(
     return finished
 
 
-def _place(run: Run) -> tuple[str, int | None, int]:
-    return run.method, run.trial, run.split
+def _place(run: Run) -> tuple[str | None, str, int | None, int]:
+    return run.stage, run.method, run.trial, run.split
 
 
 def _finish(study: Study, folder: Path, seed: int) -> Study:

@@ -11,6 +11,8 @@ from regaug.metrics import METRICS, MetricName
 
 Search = Literal["random", "tpe"]
 REFERENCE = "erm"
+# What the configuration of a study has had in every version.
+_ALWAYS = {"problem", "methods", "baselines", "trials", "splits", "metric", "test_share"}
 
 
 @dataclass(frozen=True)
@@ -21,15 +23,15 @@ class StudyConfig:
         problem: Name of the problem.
         methods: The methods, plain training among them.
         baselines: What stands beside them.
-        trials: Settings that are tried of every method.
+        trials: Settings that are tried of every method, on every split.
         splits: Number of splits.
         metric: The error that chooses and is compared.
         test_share: Test rows per row that made the model, validation rows included.
         independent: Whether the splits have no rows in common.
         search: How settings are found.
         seed: Decides settings and runs.
-        epochs: Epochs of a run, at most.
-        patience: Epochs without progress after which a run stops.
+        recipes: Recipes that plain training is tried with first; 0 if there is no such stage.
+        recipe: Differs for other recipes, or other settings that were given instead.
         hidden: Widths of the hidden layers of the table net; empty for another network.
         rows: Rows of the data.
         columns: Inputs of a row.
@@ -48,8 +50,8 @@ class StudyConfig:
     independent: bool = False
     search: Search = "random"
     seed: int = 0
-    epochs: int = 200
-    patience: int = 20
+    recipes: int = 0
+    recipe: str = ""
     hidden: tuple[int, ...] = ()
     rows: int = 0
     columns: int = 0
@@ -60,6 +62,7 @@ class StudyConfig:
     def __post_init__(self) -> None:
         check_integer("trials", self.trials, 1)
         check_integer("splits", self.splits, 1)
+        check_integer("recipes", self.recipes, 0)
         check_integer("seed", self.seed, 0)
         check_choice("metric", self.metric, tuple(METRICS))
         check_choice("search", self.search, get_args(Search))
@@ -74,10 +77,16 @@ class StudyConfig:
         """Return the configuration that :meth:`to_dict` wrote down."""
         names = {part.name for part in fields(cls)}
         if set(values) != names:
+            differ = f"{', '.join(sorted(set(values) ^ names)[:4])} differ"
+            if set(values) >= _ALWAYS:
+                raise StoreError(
+                    f"The folder holds a study of another version of regaug: {differ}. Run "
+                    "`regaug compare` with another folder (--out), or delete that one to start "
+                    "anew; the version that wrote it can still read it."
+                )
             raise StoreError(
-                "The folder holds runs of something else than a study: "
-                f"{', '.join(sorted(set(values) ^ names)[:4])} differ. Name the folder that "
-                "`regaug compare` has written."
+                f"The folder holds runs of something else than a study: {differ}. Name the folder "
+                "that `regaug compare` has written."
             )
         lists = ("methods", "baselines", "hidden")
         return cls(**{**values, **{name: tuple(values[name]) for name in lists}})

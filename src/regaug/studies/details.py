@@ -1,4 +1,4 @@
-"""What a study knows of a row beside the metric that decides: other metrics, and times."""
+"""What a study knows of a row beside the metric that decides: other metrics, times, epochs."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -6,8 +6,10 @@ from dataclasses import asdict, dataclass, field
 from statistics import fmean
 from typing import Any
 
-from regaug.metrics import METRICS
+from regaug.metrics import METRICS, Scores
 from regaug.runs.record import RunRecord
+
+BySplit = Sequence[Sequence[RunRecord]]
 
 
 @dataclass(frozen=True)
@@ -17,36 +19,59 @@ class Details:
     Attributes:
         scores: Other metrics on the test rows, means over the splits; only those that every split
             has a finite value of.
-        fit_seconds: Time that it takes to fit it on a split, mean over the splits; None if unknown.
+        fit_seconds: Time that it takes to fit it on a split, all its nets together, mean over the
+            splits; None if unknown.
         predict_seconds: Time that it takes to predict one row of data; None if unknown.
+        single: What the single nets are worth that the splits have chosen, mean of the metric that
+            decides; None for other rows, and if one has failed.
+        epochs: Epochs that were spent on it, on all splits together; None if it has none.
     """
 
     scores: Mapping[str, float] = field(default_factory=dict)
     fit_seconds: float | None = None
     predict_seconds: float | None = None
+    single: float | None = None
+    epochs: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for a JSON file."""
         return asdict(self)
 
 
-def describe_rows(chosen: Mapping[str, Sequence[RunRecord]], metric: str) -> dict[str, Details]:
-    """Return what the chosen runs of every row say beside the metric that decides.
+def describe_rows(
+    scores: Mapping[str, Sequence[Scores | None]],
+    used: Mapping[str, BySplit],
+    *,
+    metric: str,
+    chosen: Mapping[str, Sequence[RunRecord]] | None = None,
+    tried: Mapping[str, BySplit] | None = None,
+) -> dict[str, Details]:
+    """Return what is known of every row beside the metric that decides.
 
-    ``chosen`` has a record for every split; ``metric`` is the one that is left out.
+    Args:
+        scores: Scores of every row on the test rows of each split.
+        used: The records that these are made of, by split.
+        metric: The metric that decides, which is left out of the others.
+        chosen: For every method the single net that each split has chosen.
+        tried: For every method all its records that count, by split.
     """
     others = [name for name in METRICS if name != metric]
-    return {
-        name: Details(
+    chosen, tried = chosen or {}, {**used, **(tried or {})}
+    found = {}
+    for name, own in scores.items():
+        if not own:
+            continue
+        nets = [record.scores.get("test") for record in chosen.get(name, ())]
+        found[name] = Details(
             {other: mean for other in others if (mean := _mean(own, other)) is not None},
-            fit_seconds=fmean(record.seconds for record in own),
+            fit_seconds=fmean(sum(record.seconds for record in split) for split in used[name]),
+            single=_mean(nets, metric) if nets else None,
+            epochs=sum(record.epochs for split in tried[name] for record in split) or None,
         )
-        for name, own in chosen.items()
-        if own
-    }
+    return found
 
 
-def _mean(records: Sequence[RunRecord], metric: str) -> float | None:
-    values = [record.score("test", metric) for record in records]
+def _mean(scores: Sequence[Scores | None], metric: str) -> float | None:
+    values = [None if own is None else own.value(metric) for own in scores]
     known = [value for value in values if value is not None and math.isfinite(value)]
     return fmean(known) if len(known) == len(values) else None

@@ -84,10 +84,17 @@ def show_cells(comparison: Comparison, row: Row) -> dict[str, str]:
 
 
 def show_details(details: Details) -> dict[str, str]:
-    """Return the cells of what is known beside: other metrics by name, ``fit``, ``predict``."""
+    """Return the cells of what is known beside the metric that decides.
+
+    Other metrics by name, ``single``, ``fit``, ``predict``, ``epochs``.
+    """
     cells = {name: formatting.number(value) for name, value in details.scores.items()}
     if details.fit_seconds is not None:
         cells["fit"] = formatting.seconds(details.fit_seconds)
     if details.predict_seconds is not None:
         cells["predict"] = formatting.short_time(details.predict_seconds)
+    if details.single is not None:
+        cells["single"] = formatting.number(details.single)
+    if details.epochs is not None:
+        cells["epochs"] = f"{details.epochs:,}"
     return cells

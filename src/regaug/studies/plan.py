@@ -11,17 +11,31 @@ from regaug._random import Stream
 from regaug.data.base import Split
 from regaug.data.scaling import StandardizedSplit
 from regaug.problems import Problem
-from regaug.runs.run import Run
+from regaug.runs.run import Run, run_key
 from regaug.studies.config import REFERENCE, Search, StudyConfig
-from regaug.studies.search import Trial, draw_trials
+from regaug.studies.search import draw_settings
 from regaug.training.baselines import baseline_names
+from regaug.training.recipe import draw_recipes
 from regaug.training.settings import Settings
 
 QUICK_METHODS = (REFERENCE, "mixup", "c-mixup", "ada", "foma-rho")
-TRIALS, QUICK_TRIALS = 20, 8
+# Runs of every method on a split, in the second stage.
+TRIALS, QUICK_TRIALS = 8, 4
 SPLITS, QUICK_SPLITS = 10, 5
-# A run ends earlier when its validation error stops falling.
-EPOCHS, PATIENCE = 200, 20
+# Recipes of the first stage: so many for each trial of the second one, and not fewer than that.
+RECIPES_PER_TRIAL, FEWEST_RECIPES = 2, 8
+# What a recipe says of any network; all else is about the form of the table net.
+_ANY_NETWORK = (
+    "epochs",
+    "batch_size",
+    "learning_rate",
+    "weight_decay",
+    "optimizer",
+    "schedule",
+    "clip",
+    "patience",
+    "metric",
+)
 # A positive target more skewed than that may be fitted on the log scale.
 _SKEWED = 2.0
 
@@ -33,8 +47,9 @@ class Plan:
     Attributes:
         config: What makes the study what it is.
         problem: What is to be learned.
-        runs: Its runs, early trials of all methods first. A search by ``tpe`` decides on the
-            settings after its first round later.
+        runs: Its runs: baselines, recipes, then all methods, early trials first. Those of the
+            second stage have other recipes when they run: each split chooses its own
+            (:func:`regaug.studies.rounds.plan_rounds`).
         notes: What a reader should know, in sentences.
     """
 
@@ -57,49 +72,74 @@ def make_plan(
 ) -> Plan:
     """Decide everything that a study will do.
 
-    ``settings`` are the only ones that are tried of every method, drawn ones if None; ``baselines``
-    says whether to fit them beside the nets. All else is as in :func:`regaug.compare`.
+    ``settings`` are the only ones that are tried of every method, without a search for a recipe;
+    drawn ones if None. ``baselines`` says whether to fit them beside the nets. All else is as in
+    :func:`regaug.compare`.
     """
     names = _check_methods(methods, quick)
     usual = 1 if settings is not None else QUICK_TRIALS if quick else TRIALS
     count = check_integer("trials", usual if trials is None else trials, 1)
     check_integer("seed", seed, 0)
+    notes, recipes = list(problem.notes), []
+    own = {name: [settings[name]] for name in names} if settings is not None else {}
     may_log = settings is None and not problem.is_scaled and _is_skewed(problem.splits)
-    notes = list(problem.notes)
     if may_log:
-        share = "half" if search == "random" else "some of"
-        notes.append(f"The target is positive and skewed: {share} the settings fit its logarithm.")
-    own = Settings(epochs=EPOCHS, patience=PATIENCE, metric=problem.metric)
-    tried = {
-        name: draw_trials(name, count, seed=seed, settings=own, may_log=may_log)
-        if settings is None
-        else [Trial(name, 0, settings[name])]
-        for name in names
-    }
-    config = _configure(problem, names, count, seed, search)
+        notes.append("The target is positive and skewed: half the recipes fit its logarithm.")
+    if settings is None:
+        recipes = _draw_recipes(problem, max(FEWEST_RECIPES, RECIPES_PER_TRIAL * count), seed)
+        for name in names:
+            tried = enumerate(draw_settings(name, count, seed=seed))
+            # Until each split has chosen its own, the first recipes stand in.
+            own[name] = [replace(recipes[n % len(recipes)], method_settings=v) for n, v in tried]
+    config = replace(
+        _configure(problem, names, count, seed, search),
+        recipes=len(recipes),
+        recipe=_recipe_key(recipes or [known for tried in own.values() for known in tried]),
+    )
     if not baselines:
         config = replace(config, baselines=())
-    return Plan(config, problem, plan_runs(config, tried), notes)
+    return Plan(config, problem, plan_runs(config, recipes, own, may_log=may_log), notes)
 
 
-def plan_runs(config: StudyConfig, tried: Mapping[str, Sequence[Trial]]) -> list[Run]:
-    """Return all runs of a study: the baselines, then the first trial of every method ..."""
-    splits = range(config.splits)
-    runs = [
-        Run(config.problem, name, split, config.seed)
-        for name in config.baselines
-        for split in splits
-    ]
+def plan_runs(
+    config: StudyConfig,
+    recipes: Sequence[Settings],
+    tried: Mapping[str, Sequence[Settings]],
+    *,
+    may_log: bool = False,
+) -> list[Run]:
+    """Return all runs of a study: the baselines, the recipes, the first trial of every method ...
+
+    With ``may_log`` every other recipe fits the logarithm of the target.
+    """
+    splits, problem = range(config.splits), config.problem
+    runs = [Run(problem, name, i, config.seed) for name in config.baselines for i in splits]
+    for number, recipe in enumerate(recipes):
+        log = may_log and number % 2 == 1
+        for split in splits:
+            # Shorter than that of a method: no seed of a stage is one of the other.
+            seed = _random.derive(Stream.RUNS, config.seed, split, number)
+            runs.append(Run(problem, REFERENCE, split, seed, recipe, number, log, "recipe"))
     for number in range(config.trials):
-        for method, trials in tried.items():
-            runs += [_run(config, method, trials[number], split) for split in splits]
+        for method, settings in tried.items():
+            own = zlib.crc32(method.encode())
+            for split in splits:
+                seed = _random.derive(Stream.RUNS, config.seed, own, split, number)
+                run = Run(problem, method, split, seed, settings[number], number)
+                runs.append(replace(run, stage="method"))
     return runs
 
 
-def _run(config: StudyConfig, method: str, trial: Trial, split: int) -> Run:
-    own = zlib.crc32(method.encode())
-    seed = _random.derive(Stream.RUNS, config.seed, own, split, trial.number)
-    return Run(config.problem, method, split, seed, trial.settings, trial.number, trial.log)
+def _draw_recipes(problem: Problem, count: int, seed: int) -> list[Settings]:
+    rows = len(problem.splits[0].train)
+    recipes = draw_recipes(count, seed=seed, rows=rows, metric=problem.metric)
+    if problem.is_stacked:
+        return recipes
+    return [Settings(**{name: getattr(own, name) for name in _ANY_NETWORK}) for own in recipes]
+
+
+def _recipe_key(settings: Sequence[Settings]) -> str:
+    return run_key({"recipes": [own.to_dict() for own in settings]})[:8]
 
 
 def _check_methods(names: Sequence[str] | None, quick: bool) -> tuple[str, ...]:
@@ -126,8 +166,6 @@ def _configure(
         independent=problem.independent,
         search=search,
         seed=seed,
-        epochs=EPOCHS,
-        patience=PATIENCE,
         hidden=tuple(problem.hidden) if problem.is_stacked else (),
         rows=sum(sizes[0]),
         columns=prod(first.train.x.shape[1:]),

@@ -1,30 +1,39 @@
-"""Which runs count: per method and split one, chosen by the split's own validation rows."""
+"""Which runs count, and which of them a split's own validation rows choose."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from regaug.exceptions import StoreError
 from regaug.runs.record import RunRecord
 from regaug.runs.run import Run
-from regaug.studies.config import StudyConfig
+from regaug.studies.config import REFERENCE, StudyConfig
+
+Place = tuple[str, int | None, int]
 
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """What a study has chosen.
+    """What counts of a study, and what was chosen.
 
     Attributes:
-        chosen: For every method and baseline the record that counts on each split.
-        best: For every method the run whose settings have the best validation errors over all
-            splits: what to train with next. (A split's test error is that of its own choice.)
+        chosen: For every method the single run that each split's validation rows have chosen; for
+            every baseline its record on each split.
+        best: For every method the run to train like: the recipe and the method's settings that
+            have the best validation errors over all splits. (What a method is worth on a split
+            comes from this split's own choice.)
         trials: How many settings of every method were compared.
+        tried: For every method the records that count, by split.
+        recipes: The records of the first stage by split, in the order of the recipes; empty if
+            there was none.
     """
 
     chosen: Mapping[str, Sequence[RunRecord]]
     best: Mapping[str, Run]
     trials: int
+    tried: Mapping[str, Sequence[Sequence[RunRecord]]]
+    recipes: Sequence[Sequence[RunRecord]] = ()
 
 
 def select(config: StudyConfig, records: Sequence[RunRecord]) -> Selection:
@@ -34,30 +43,35 @@ def select(config: StudyConfig, records: Sequence[RunRecord]) -> Selection:
     all methods have finished it on all splits.
     """
     splits = range(config.splits)
-    found = {(own.run.method, own.run.trial, own.run.split): own for own in records}
+    firsts = {_place(own): own for own in records if own.run.stage == "recipe"}
+    found = {_place(own): own for own in records if own.run.stage != "recipe"}
     trials = [
         trial
         for trial in range(config.trials)
         if all((method, trial, split) in found for method in config.methods for split in splits)
     ]
-    if not trials:
+    numbers = [(number, split) for split in splits for number in range(config.recipes)]
+    if not trials or any((REFERENCE, *place) not in firsts for place in numbers):
         raise StoreError(
             "The study has no setting yet that was tried with every method on every split. "
             "Run the same command again to continue it."
         )
-    chosen: dict[str, Sequence[RunRecord]] = {}
-    best: dict[str, Run] = {}
-    for method in config.methods:
-        own = [[found[method, trial, split] for trial in trials] for split in splits]
-        chosen[method] = [choose(tried, config.metric) for tried in own]
-        ranks = mean_ranks(
-            [[one.validation_error(config.metric) for one in tried] for tried in own]
-        )
-        best[method] = own[0][int(np.argmin(ranks))].run
+    recipes = [
+        [firsts[REFERENCE, number, split] for number in range(config.recipes)]
+        for split in splits
+        if config.recipes
+    ]
+    tried = {
+        method: [[found[method, trial, split] for trial in trials] for split in splits]
+        for method in config.methods
+    }
+    chosen = {name: [choose(runs, config.metric) for runs in own] for name, own in tried.items()}
     for name in config.baselines:
         if all((name, None, split) in found for split in splits):
             chosen[name] = [found[name, None, split] for split in splits]
-    return Selection(chosen, best, len(trials))
+    recipe = _best(recipes, config.metric) if recipes else None
+    best = {name: _like(_best(own, config.metric), recipe) for name, own in tried.items()}
+    return Selection(chosen, best, len(trials), tried, recipes)
 
 
 def choose(tried: Sequence[RunRecord], metric: str) -> RunRecord:
@@ -82,3 +96,26 @@ def mean_ranks(errors: Sequence[Sequence[float]]) -> list[float]:
 
     ranks: list[float] = rankdata(errors, axis=1).mean(axis=0).tolist()
     return ranks
+
+
+def train_as(run: Run, recipe: Run) -> Run:
+    """Return a run that is trained by another one's recipe, with its own method and settings."""
+    if run.settings is None or recipe.settings is None:
+        return run
+    own = run.settings.method_settings
+    return replace(run, settings=replace(recipe.settings, method_settings=own), log=recipe.log)
+
+
+def _place(record: RunRecord) -> Place:
+    return record.run.method, record.run.trial, record.run.split
+
+
+def _best(tried: Sequence[Sequence[RunRecord]], metric: str) -> Run:
+    """Return the run whose place among the tried ones, splits x settings, is the best."""
+    ranks = mean_ranks([[one.validation_error(metric) for one in own] for own in tried])
+    return tried[0][int(np.argmin(ranks))].run
+
+
+def _like(run: Run, recipe: Run | None) -> Run:
+    """Return a run by the recipe that is best over all splits: its own is that of one split."""
+    return run if recipe is None else train_as(run, recipe)

@@ -1,7 +1,7 @@
 """What a study has found."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -9,19 +9,22 @@ from typing import TYPE_CHECKING, Self
 from regaug._files import JSON
 from regaug.data.base import Data
 from regaug.ensemble import Ensemble, fit_as
-from regaug.exceptions import ArgumentError
+from regaug.exceptions import ArgumentError, StoreError
+from regaug.metrics import Scores
 from regaug.runs.record import RunRecord
 from regaug.runs.run import Run
 from regaug.runs.store import Store
 from regaug.studies.checks import Check, find_checks
 from regaug.studies.config import StudyConfig
 from regaug.studies.details import Details, describe_rows
+from regaug.studies.ensembles import judge
 from regaug.studies.facts import Facts, read_facts
 from regaug.studies.leaderboard import leaderboard
 from regaug.studies.names import COMBINED_NAMES
 from regaug.studies.selection import select
 from regaug.studies.statistics import Comparison, analyze
 from regaug.studies.steps import Steps
+from regaug.studies.targets import TARGETS, Targets, read_targets
 from regaug.studies.verdict import Verdict, make_verdict
 
 if TYPE_CHECKING:
@@ -40,13 +43,16 @@ class Study:
     Attributes:
         config: What was asked for.
         records: Everything that was finished.
-        chosen: For every method the record that each split has chosen, by its validation error.
-        best: For every method the run with the best settings over all splits: what to train with
-            next. (A split's test error is that of its own choice.)
+        chosen: For every method the single net that each split has chosen, by its validation error;
+            for every baseline its record.
+        best: For every method the run with the best recipe and settings over all splits: what to
+            train with next. (What is compared is each split's own choice.)
         trials: How many settings of every method were compared.
-        comparison: The statistics of the chosen runs' test errors.
+        scores: What every row is worth on the test rows of each split: a method the ensemble of its
+            runs; None where it failed.
+        comparison: The statistics of these.
         verdict: What they mean, in words.
-        details: Other metrics and times of every row, which decide nothing.
+        details: Other metrics, times and epochs of every row, which decide nothing.
         steps: How the error came down, from a single net to the blend; None if that is not known.
         facts: What is known of the data; None if nothing is.
         folder: Where it is kept; None if nowhere.
@@ -59,6 +65,7 @@ class Study:
     chosen: Mapping[str, Sequence[RunRecord]] = field(repr=False)
     best: Mapping[str, Run] = field(repr=False)
     trials: int
+    scores: Mapping[str, Sequence[Scores | None]] = field(repr=False)
     comparison: Comparison = field(repr=False)
     verdict: Verdict
     details: Mapping[str, Details] = field(default_factory=dict, repr=False)
@@ -73,8 +80,14 @@ class Study:
         """Read a study from its folder, as far as it has come."""
         store = Store.open(folder)
         config = StudyConfig.from_dict(store.configuration)
-        records = list(store.records().values())
-        return cls.read(config, records, facts=read_facts(folder), folder=Path(folder))
+        records, targets = list(store.records().values()), read_targets(folder)
+        if targets is None and any(record.predictions for record in records):
+            raise StoreError(
+                f"The study in {folder} lacks {TARGETS}, which its ensembles are judged by. Run "
+                "the command that started it again, which writes it anew."
+            )
+        study = cls.read(config, records, targets=targets, facts=read_facts(folder))
+        return replace(study, folder=Path(folder))
 
     @classmethod
     def read(
@@ -82,15 +95,19 @@ class Study:
         config: StudyConfig,
         records: Sequence[RunRecord],
         *,
+        targets: Sequence[Targets] | None = None,
         facts: Facts | None = None,
-        folder: Path | None = None,
-        data: Data | None = None,
     ) -> Self:
-        """Make the study of some finished runs."""
+        """Make the study of some finished runs.
+
+        Ensembles need the targets of every split; without them, and where runs have not kept their
+        predictions, single runs are compared.
+        """
         selection = select(config, records)
+        rows = judge(config, selection, targets)
         errors = {
-            name: [record.score("test", config.metric) for record in own]
-            for name, own in selection.chosen.items()
+            name: [None if one is None else one.value(config.metric) for one in own]
+            for name, own in rows.scores.items()
         }
         comparison = analyze(
             errors,
@@ -104,13 +121,21 @@ class Study:
         return cls(
             config=config,
             records=records,
-            **vars(selection),
+            chosen=selection.chosen,
+            best=selection.best,
+            trials=selection.trials,
+            scores=rows.scores,
             comparison=comparison,
             verdict=make_verdict(comparison),
-            details=describe_rows(selection.chosen, config.metric),
+            details=describe_rows(
+                rows.scores,
+                rows.used,
+                metric=config.metric,
+                chosen={name: selection.chosen[name] for name in config.methods},
+                tried=selection.tried,
+            ),
+            steps=rows.steps,
             facts=facts,
-            folder=folder,
-            data=data,
         )
 
     @property
@@ -136,7 +161,8 @@ class Study:
     def to_frame(self) -> "pd.DataFrame":
         """Return the leaderboard as a pandas frame, a line for every method and baseline.
 
-        The other metrics have columns of their own, and so have the times.
+        The other metrics have columns of their own, and so have the times, the epochs and what the
+        single nets are worth.
         """
         import pandas as pd
 
@@ -144,7 +170,7 @@ class Study:
         known = [self.details.get(name, Details()) for name in frame["name"]]
         for metric in dict.fromkeys(metric for own in known for metric in own.scores):
             frame[metric] = [own.scores.get(metric) for own in known]
-        for name in ("fit_seconds", "predict_seconds"):
+        for name in ("fit_seconds", "predict_seconds", "single", "epochs"):
             frame[name] = [getattr(own, name) for own in known]
         return frame
 
@@ -174,6 +200,7 @@ class Study:
         return pd.DataFrame(
             {
                 "method": own.run.method,
+                "stage": own.run.stage,
                 "split": own.run.split,
                 "trial": own.run.trial,
                 "seed": own.run.seed,

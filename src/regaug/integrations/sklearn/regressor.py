@@ -16,7 +16,7 @@ from regaug import methods
 from regaug._checks import check_choice, check_integer, check_range
 from regaug.data.base import Part
 from regaug.data.scaling import Scaler
-from regaug.ensemble import Ensemble, default_settings
+from regaug.ensemble import Ensemble
 from regaug.ensemble.fit import MOST_MEMBERS, default_names
 from regaug.ensemble.members import mean_and_spread, train_members
 from regaug.exceptions import ArgumentError
@@ -26,6 +26,7 @@ from regaug.problems import Problem
 from regaug.studies.auto import AUTO, choose_run
 from regaug.studies.plan import QUICK_METHODS
 from regaug.training import Settings
+from regaug.training.recipe import default_recipe
 
 Values = NDArray[np.float64]
 # Where this estimator starts from other settings than the method does. Beside annealing, batches of
@@ -220,7 +221,7 @@ class AugmentedMLPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc
         size = self.batch_size
         if isinstance(size, str):
             check_choice("batch_size", size, ("auto",))
-            size = default_settings(rows).batch_size
+            size = default_recipe(rows).batch_size
         return Settings(
             epochs=self.max_iter,
             batch_size=size,
