@@ -66,7 +66,8 @@ def make_tasks(runs: Iterable[Run], problems: Mapping[str, Problem]) -> list[Tas
             form = (run.problem, run.method)
         elif problems[run.problem].is_stacked and run.can_stack:
             own = run.settings
-            form = (run.problem, run.method, own.batch_size, repr(own.method_settings.get("place")))
+            acts = repr(own.method_settings.get("place"))
+            form = (run.problem, run.method, run.stage, own.batch_size, own.frequencies, acts)
         groups.setdefault(form, []).append((place, run))
     stacks = [
         members[start : start + MOST_RUNS]

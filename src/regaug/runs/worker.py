@@ -40,6 +40,8 @@ class Worker:
                 [run.settings or Settings() for run in task],
                 hidden=problem.hidden,
                 record=self._recorded,
+                # A study looks for the good ones; the reproduction's runs are as published.
+                halve=task[0].stage is not None,
             )
         else:
             return [self._fit(run) for run in task]
