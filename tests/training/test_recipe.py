@@ -37,11 +37,24 @@ def test_the_seed_decides_what_is_drawn():
 
 
 def test_a_portfolio_comes_before_what_is_drawn(monkeypatch):
-    monkeypatch.setattr(module, "PORTFOLIO", ({"learning_rate": 0.02}, {"batch_size": 7}))
-    found = draw_recipes(3, seed=0, rows=200)
-    usual = default_recipe(200)
-    assert found == [usual, replace(usual, learning_rate=0.02), replace(usual, batch_size=7)]
-    assert draw_recipes(1, seed=0, rows=200) == [usual]
+    monkeypatch.setattr(module, "PORTFOLIO", ({"learning_rate": 0.02}, {"batch_size": 16}))
+    for rows, size in ((200, 16), (10**6, 256)):
+        usual, found = default_recipe(rows), draw_recipes(3, seed=0, rows=rows)
+        expected = [usual, replace(usual, learning_rate=0.02), replace(usual, batch_size=size)]
+        assert found == expected
+        assert draw_recipes(1, seed=0, rows=rows) == [usual]
+
+
+def test_recipes_whose_rate_falls_to_zero_do_not_end_before():
+    found = draw_recipes(20, seed=0, rows=200)
+    assert {own.schedule for own in found} == {"constant", "cosine", "waves"}
+    for own in found:
+        assert (own.patience is None) == (own.schedule != "constant")
+
+
+def test_large_tables_have_fewer_epochs():
+    epochs = [default_recipe(rows).epochs for rows in (1, 2_000, 4_000, 10**7)]
+    assert epochs == [200, 200, 100, 50]
 
 
 def test_what_is_drawn_lies_in_the_space():

@@ -50,6 +50,9 @@ class AugmentedMLPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc
             ``{"sampler": "nearest"}`` gives those of the paper.
         members: Number of nets, from 1 to 1,000.
         hidden_layer_sizes: Widths of the hidden layers, one or more.
+        frequencies: Periodic features of every number column
+            (:class:`regaug.models.mlp.PeriodicFeatures`); 0 for none.
+        linear: Whether a ridge regression comes first, and the nets learn what it leaves.
         max_iter: Passes over the training rows, at most.
         batch_size: Rows in a batch; ``"auto"`` is 32, and more from 1,024 rows on. Fewer training
             rows than that make one batch.
@@ -86,6 +89,8 @@ class AugmentedMLPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc
         method_settings: Mapping[str, Any] | None = None,
         members: int = 8,
         hidden_layer_sizes: Sequence[int] = (128, 128),
+        frequencies: int = 8,
+        linear: bool = True,
         max_iter: int = 200,
         batch_size: int | str = "auto",
         learning_rate_init: float = 2e-3,
@@ -100,6 +105,8 @@ class AugmentedMLPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc
         self.method_settings = method_settings
         self.members = members
         self.hidden_layer_sizes = hidden_layer_sizes
+        self.frequencies = frequencies
+        self.linear = linear
         self.max_iter = max_iter
         self.batch_size = batch_size
         self.learning_rate_init = learning_rate_init
@@ -228,6 +235,8 @@ class AugmentedMLPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc
             learning_rate=self.learning_rate_init,
             weight_decay=self.weight_decay,
             patience=self.n_iter_no_change,
+            frequencies=self.frequencies,
+            linear=self.linear,
             seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
             method_settings=own,
         )
