@@ -72,7 +72,7 @@ def test_a_study_without_a_flaw_has_no_checks():
 
 
 @pytest.mark.parametrize(
-    ("rate", "end"), [(0.0099, "upper end of its space (0.010)"), (3e-4, "lower end")]
+    ("rate", "end"), [(0.0198, "upper end of its space (0.020)"), (3e-4, "lower end")]
 )
 def test_a_setting_at_an_end_of_its_space_is_found(rate, end):
     runs = [make_run(learning_rate=rate, weight_decay=1e-3)] * 4

@@ -115,6 +115,18 @@ def test_a_baseline_that_is_not_finished_is_left_out():
     assert selection.chosen.keys() == {"erm", "mixup"}
 
 
+def test_of_two_fits_of_a_baseline_each_split_chooses_the_better():
+    config = replace(CONFIG, baselines=("ridge",))
+    pairs = [[(2.0, 5.0), (1.0, 6.0)], [(2.0, 3.0), (4.0, 1.0)]]
+    records = [
+        make_record("ridge", trial, split, *pair)
+        for split, own in enumerate(pairs)
+        for trial, pair in enumerate(own)
+    ]
+    chosen = select(config, make_records() + records).chosen["ridge"]
+    assert [own.score("test", "rmse") for own in chosen] == [6.0, 3.0]
+
+
 def test_a_run_without_a_validation_error_is_not_chosen():
     errors = {**ERRORS, "erm": [[(3.0, 1.0), (None, 0.01), (4.0, 0.5)], ERRORS["erm"][1]]}
     selection = select(CONFIG, make_records(errors))

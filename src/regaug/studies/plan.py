@@ -14,7 +14,7 @@ from regaug.problems import Problem
 from regaug.runs.run import Run, run_key
 from regaug.studies.config import REFERENCE, Search, StudyConfig
 from regaug.studies.search import draw_settings
-from regaug.training.baselines import baseline_names
+from regaug.training.baselines import PREDICTORS, baseline_names
 from regaug.training.recipe import draw_recipes
 from regaug.training.settings import Settings
 
@@ -110,10 +110,20 @@ def plan_runs(
 ) -> list[Run]:
     """Return all runs of a study: the baselines, the recipes, the first trial of every method ...
 
-    With ``may_log`` every other recipe fits the logarithm of the target.
+    With ``may_log`` every other recipe fits the logarithm of the target, and baselines try both.
     """
     splits, problem = range(config.splits), config.problem
-    runs = [Run(problem, name, i, config.seed) for name in config.baselines for i in splits]
+    tried_baselines = [
+        # The mean of logarithms is another mean, and no better one.
+        (name, trial, trial == 1)
+        for name in config.baselines
+        for trial in ((0, 1) if may_log and name in PREDICTORS and name != "mean" else (None,))
+    ]
+    runs = [
+        Run(problem, name, split, config.seed, trial=trial, log=log)
+        for name, trial, log in tried_baselines
+        for split in splits
+    ]
     for number, recipe in enumerate(recipes):
         log = may_log and number % 2 == 1
         for split in splits:

@@ -19,7 +19,7 @@ class Selection:
 
     Attributes:
         chosen: For every method the single run that each split's validation rows have chosen; for
-            every baseline its record on each split.
+            every baseline its record on each split, the better one if it has tried two.
         best: For every method the run to train like: the recipe and the method's settings that
             have the best validation errors over all splits. (What a method is worth on a split
             comes from this split's own choice.)
@@ -67,8 +67,11 @@ def select(config: StudyConfig, records: Sequence[RunRecord]) -> Selection:
     }
     chosen = {name: [choose(runs, config.metric) for runs in own] for name, own in tried.items()}
     for name in config.baselines:
-        if all((name, None, split) in found for split in splits):
-            chosen[name] = [found[name, None, split] for split in splits]
+        # With a skewed target the first is fitted to it, the second to its logarithm.
+        own = [[found.get((name, trial, i)) for trial in (None, 0, 1)] for i in splits]
+        known = [[record for record in tries if record is not None] for tries in own]
+        if all(known):
+            chosen[name] = [choose(tries, config.metric) for tries in known]
     recipe = _best(recipes, config.metric) if recipes else None
     best = {name: _like(_best(own, config.metric), recipe) for name, own in tried.items()}
     return Selection(chosen, best, len(trials), tried, recipes)
