@@ -247,3 +247,18 @@ def test_a_network_of_ones_own_is_not_called_one_for_tables(make_study):
     assert "fully connected" not in text
     assert 'id="command"' not in page
     assert 'id="command"' in render(make_study())
+
+
+def test_it_says_what_was_tried_and_what_is_compared(make_study):
+    study = make_study()
+    single = render(study)
+    assert "each split chooses by its own validation error" in single
+    assert "<dt>Recipes</dt>" not in single
+    config = replace(study.config, recipes=16)
+    scores = {**study.scores, "nets": study.scores["erm"]}
+    page = render(replace(study, config=config, scores=scores))
+    assert "<dt>Recipes</dt><dd>16 on every split, with plain training</dd>" in page
+    assert "the test error of the ensemble of a method" in page
+    runs = (len(study.config.methods) * study.trials + 16) * study.config.splits
+    assert f"{runs:,} trainings" in page
+    assert "at most 200 epochs" in page
