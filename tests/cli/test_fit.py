@@ -12,8 +12,7 @@ import regaug
 from regaug import _files
 from regaug.cli import fit as command
 from regaug.data import load, read_table
-from regaug.ensemble import Ensemble
-from regaug.ensemble import blend
+from regaug.ensemble import Ensemble, blend
 from regaug.training import recipe
 
 QUICK = ("--method", "erm", "--members", 2)

@@ -230,7 +230,6 @@ def test_one_member_has_no_spread(quick):
     assert model.predict([[0.5]]).spread.tolist() == [[0.0]]
 
 
-
 def test_no_member_predicts_far_beyond_the_targets_that_were_seen(quick):
     x, y = make_noisy(60, 0)
     model = fit_ensemble(make_data(x, y), settings=quick, members=2, hidden=(8,))

@@ -173,8 +173,7 @@ def _check_keys(name: str, found: set[Any], wanted: set[str]) -> None:
 
 def _form(values: Mapping[str, object], inputs: int, targets: int) -> NetForm:
     """Return the form of the nets, for a table of so many columns and targets."""
-    names = [part.name for part in fields(NetForm)]
-    _check(sorted(values) == sorted(names), "form", f"have the keys {', '.join(names)}")
+    _check_keys("form", set(values), {part.name for part in fields(NetForm)})
     hidden, periodic = entry(values, "hidden", list), entry(values, "periodic", list)
     are_widths = hidden and all(type(width) is int and width > 0 for width in hidden)
     _check(are_widths, "form.hidden", "be widths of layers")
@@ -242,6 +241,7 @@ def _settings(method: str, values: dict[str, object]) -> Settings:
 
 
 def _scores(values: Mapping[str, object]) -> Scores:
+    _texts("held_out", list(values))
     _check(values.get("groups") == {}, "held_out", "be scores without groups")
     numbers = [value for key, value in values.items() if key != "groups" and value is not None]
     are_finite = all(type(value) is int or _is_finite(value) for value in numbers)

@@ -42,6 +42,8 @@ class Members:
 
         Computed in float64, so that a row's prediction does not depend on the rows beside it.
         """
+        if not len(x):
+            return torch.zeros(len(self), 0, self.form.outputs, dtype=torch.float64)
         widest, stages = self._net
         size = max(1, self.block // (widest * len(self)))
         x = x.double()

@@ -51,7 +51,7 @@ class Prepared:
         held_out = calibration_rows(data, seed=seed)
         rest = np.setdiff1d(np.arange(len(data)), held_out)
         preparation = Preparation.fit(data, rest)
-        y = torch.from_numpy(data.y).double()
+        y = torch.from_numpy(np.array(data.y, dtype=np.float64))  # frames give read-only memory
         return cls(data, held_out, rest, preparation, preparation(data).float(), y)
 
     @property
