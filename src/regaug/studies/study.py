@@ -196,7 +196,7 @@ class Study:
         """
         return report_writers[0](self, Path(path))
 
-    def model(self, *, members: int = 8, seed: int = 0) -> Ensemble:
+    def model(self, *, members: int = 8, seed: int = 0, jobs: int = 1) -> Ensemble:
         """Return a model that is fitted as the study advises.
 
         One that lies in the study's folder is read; otherwise it is fitted, which needs the data.
@@ -204,6 +204,7 @@ class Study:
         Args:
             members: Nets in an ensemble that is fitted with a single method.
             seed: Decides everything about it.
+            jobs: Worker processes of a blend.
         """
         if self.folder is not None and (self.folder / MODEL).is_dir():
             return Ensemble.load(self.folder / MODEL)
@@ -212,7 +213,7 @@ class Study:
                 "The study knows no table to fit a model to: it was read from a folder without a "
                 "model, or made from splits. Use regaug.fit(data)."
             )
-        return fit(self.data, method=self.advised, members=members, seed=seed)
+        return fit(self.data, method=self.advised, members=members, seed=seed, jobs=jobs)
 
     @property
     def advised(self) -> str:
