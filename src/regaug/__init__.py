@@ -5,6 +5,7 @@ from regaug import data, functional, methods, metrics, models, training
 from regaug._version import __version__ as __version__
 from regaug.augment import ADA, CEMS, FOMA, CMixup, Compose, GaussianNoise, Identity, Mixup
 from regaug.dimension import linear_dimension, two_nn
+from regaug.ensemble import fit
 from regaug.problems import Problem
 from regaug.samplers import (
     KernelPairSampler,
@@ -12,7 +13,6 @@ from regaug.samplers import (
     RandomBatchSampler,
     WeightedBatchSampler,
 )
-from regaug.studies.auto import fit
 from regaug.studies.compare import compare
 
 __all__ = [

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+from dataclasses import replace
 
 import pytest
 import torch
@@ -11,8 +12,8 @@ import regaug
 from regaug import _files
 from regaug.cli import fit as command
 from regaug.data import load, read_table
-from regaug.ensemble import Ensemble
-from regaug.studies import plan
+from regaug.ensemble import Ensemble, blend
+from regaug.training import recipe
 
 QUICK = ("--method", "erm", "--members", 2)
 
@@ -25,6 +26,20 @@ def no_training(monkeypatch):
     monkeypatch.setattr(command, "fit_model", refuse)
 
 
+@pytest.fixture
+def small_blend(monkeypatch):
+    """A blend that takes seconds: three folds, a few short trainings, two baselines."""
+    monkeypatch.setattr(blend, "BASELINES", ("ridge", "gp"))
+    monkeypatch.setattr(blend, "METHODS", ("mixup",))
+    monkeypatch.setattr(blend.Amounts, "of", lambda rows: blend.Amounts(3, 2, 2))
+    usual = recipe.default_recipe
+
+    def short(rows):
+        return replace(usual(rows), epochs=2)
+
+    monkeypatch.setattr(recipe, "default_recipe", short)
+
+
 def test_the_model_is_the_one_that_is_fitted_in_memory(files, houses, model):
     table = read_table(houses, target="price", drop="number")
     own = regaug.fit(table, method="erm", members=2, seed=0).predict(files / "new.csv")
@@ -33,17 +48,40 @@ def test_the_model_is_the_one_that_is_fitted_in_memory(files, houses, model):
     assert torch.equal(read.spread, own.spread)
 
 
-def test_auto_is_the_same_for_the_command_and_for_python(run, tmp_path, monkeypatch, shorten):
-    shorten(monkeypatch, 2)
-    monkeypatch.setattr(plan, "QUICK_METHODS", ("erm", "mixup"))
-    result = run("fit", "diabetes", "--members", 2, "-j", 1, "--out", tmp_path / "model")
+def test_auto_is_the_same_for_the_command_and_for_python(run, tmp_path, small_blend):
+    result = run("fit", "diabetes", "-j", 1, "--out", tmp_path / "model")
     assert result.exit_code == 0, result.output
-    assert "A quick study chooses the method" in result.stderr
-    assert "80 runs; this takes about" in result.stderr
-    model, own = Ensemble.load(tmp_path / "model"), regaug.fit(load("diabetes"), members=2)
-    assert (model.method, model.settings) == (own.method, own.settings)
-    for name, weights in own.members.weights.items():
-        assert torch.equal(model.members.weights[name], weights)
+    assert "18 runs; this takes about" in result.stderr
+    model, own = Ensemble.load(tmp_path / "model"), regaug.fit(load("diabetes"))
+    assert result.stdout.startswith(f"{own.describe()}. On ")
+    assert model.shares == own.shares
+    rows = load("diabetes").x[:5]
+    assert torch.equal(model.predict(rows).mean, own.predict(rows).mean)
+
+
+def test_json_has_the_share_of_everything(run, tmp_path, small_blend):
+    result = run("fit", "diabetes", "-j", 1, "--out", tmp_path / "model", "--json")
+    found = json.loads(result.stdout)
+    assert found["method"] == "auto"
+    assert sum(found["shares"].values()) == pytest.approx(1.0)
+    assert found["models"] == len(Ensemble.load(tmp_path / "model"))
+
+
+def test_a_baseline_may_be_named(run, tmp_path):
+    result = run("fit", "diabetes", "--method", "ridge", "-j", 1, "--out", tmp_path / "model")
+    assert result.stdout.startswith("ridge: 5 models. On ")
+
+
+def test_the_method_may_come_from_a_study(run, tmp_path, monkeypatch):
+    class Found:
+        advised = "ridge"
+
+    monkeypatch.setattr(command.Study, "open", lambda folder: Found)
+    words = ("fit", "diabetes", "--from", tmp_path, "--out", tmp_path / "model", "-j", 1)
+    result = run(*words)
+    assert result.stdout.startswith("ridge: 5 models")
+    both = run(*words, "--method", "erm")
+    assert both.exit_code == 2
 
 
 def test_it_says_how_good_the_model_is_and_how_to_use_it(run, tmp_path):
@@ -53,7 +91,7 @@ def test_it_says_how_good_the_model_is_and_how_to_use_it(run, tmp_path):
     assert sorted(file.name for file in folder.iterdir()) == ["model.json", "model.safetensors"]
     scores = Ensemble.load(folder).held_out
     first, second = result.stdout.splitlines()
-    assert first.startswith(f"erm, 2 nets; on {scores.n} rows that were put aside: RMSE ")
+    assert first.startswith(f"erm: 2 nets. On {scores.n} rows that were put aside: RMSE ")
     assert f"{scores.rmse:.4g}" in first
     assert f"regaug predict {folder} NEW.csv" in second
 
@@ -66,7 +104,7 @@ def test_json_says_the_same_and_a_model_is_replaced(run, tmp_path):
         assert result.exit_code == 0
         found = json.loads(result.stdout)
         assert found["model"] == str(tmp_path / "model")
-        assert found["method"] == "erm"
+        assert (found["method"], found["models"], found["shares"]) == ("erm", 2, {"erm": 1.0})
         assert found["held_out"] == Ensemble.load(tmp_path / "model").held_out.to_dict()
     assert 30 < found["held_out"]["rmse"] < 80
 

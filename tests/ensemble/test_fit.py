@@ -35,8 +35,13 @@ def make_noisy(n, seed, targets=1):
     return x, np.sin(3 * x[:, 1:2]) + x[:, 2:] ** 2 + noise
 
 
+def nets_of(model):
+    (component,) = model.components
+    return component.models
+
+
 def weights_of(model):
-    return torch.cat([weight.flatten() for weight in model.members.weights.values()])
+    return torch.cat([weight.flatten() for weight in nets_of(model).weights.values()])
 
 
 def test_calibration_rows_influence_nothing_but_the_intervals(houses, quick):
@@ -51,7 +56,7 @@ def test_calibration_rows_influence_nothing_but_the_intervals(houses, quick):
     ]
     assert torch.equal(*map(weights_of, models))
     assert models[0].preparation.encoder == models[1].preparation.encoder
-    assert models[0].members.scaler.to_dict() == models[1].members.scaler.to_dict()
+    assert models[0].scale.scaler.to_dict() == models[1].scale.scaler.to_dict()
     before, after = (model.predict(houses, interval=0.9) for model in models)
     assert torch.equal(before.mean, after.mean)
     assert (after.high - after.low > 100 * (before.high - before.low)).all()
@@ -84,18 +89,19 @@ def test_the_seed_decides_and_nothing_else(quick):
 
 
 def test_members_differ(model):
-    first = next(iter(model.members.weights.values()))
-    assert len(first.unique(dim=0)) == len(model.members) == 3
+    first = next(iter(nets_of(model).weights.values()))
+    assert len(first.unique(dim=0)) == len(model) == 3
 
 
 def test_the_stack_predicts_as_its_nets_do_one_by_one(model, new_houses):
     x = model.preparation(new_houses)
-    together = model.members(x)
-    for number in range(len(model.members)):
-        net = MLP(x.shape[1], 2, hidden=model.members.form.hidden)
-        net.load_state_dict({k: w[number] for k, w in model.members.weights.items()})
+    nets = nets_of(model)
+    together = nets(x)
+    for number in range(len(nets)):
+        net = MLP(x.shape[1], 2, hidden=nets.form.hidden)
+        net.load_state_dict({k: w[number] for k, w in nets.weights.items()})
         torch.testing.assert_close(together[number].float(), net(x.float()).detach())
-    own = model.members.restore(together)
+    own = model.bounds.clamp(nets.scale.inverse(together))
     prediction = model.predict(new_houses)
     torch.testing.assert_close(prediction.mean, own.mean(dim=0))
     torch.testing.assert_close(prediction.spread, own.std(dim=0, correction=0))
@@ -222,3 +228,13 @@ def test_a_column_that_is_missing_everywhere_does_no_harm(quick):
 def test_one_member_has_no_spread(quick):
     model = fit_ensemble(load("synthetic-sine", n=60), settings=quick, members=1, hidden=(4,))
     assert model.predict([[0.5]]).spread.tolist() == [[0.0]]
+
+
+def test_no_member_predicts_far_beyond_the_targets_that_were_seen(quick):
+    x, y = make_noisy(60, 0)
+    model = fit_ensemble(make_data(x, y), settings=quick, members=2, hidden=(8,))
+    rest = np.setdiff1d(np.arange(60), calibration_rows(make_data(x, y)))
+    low, high = y[rest].min(), y[rest].max()
+    far = model.predict(1e6 * np.eye(3)).mean.numpy()
+    assert (far <= high + 0.25 * (high - low) + 1e-9).all()
+    assert (far >= low - 0.25 * (high - low) - 1e-9).all()

@@ -91,33 +91,36 @@ def test_a_changed_byte_is_noticed(folder, file, place):
 def change(state, path, value):
     *way, last = path.split("/")
     for key in way:
-        state = state[key]
+        state = state[int(key)] if isinstance(state, list) else state[key]
     state[last] = value
 
 
-WEIGHT = "weights/head.bias"
+NETS = "components/0"
+WEIGHT = f"{NETS}/weights/head.bias"
 NAN = torch.full((3, 2), float("nan"))
 HOSTILE = {
     "targets": [[], ["price"], ["price", "price"], [1, 2], "price", None],
-    "method": ["auto", "os.system", 3, ["erm"]],
-    "settings": [{}, None, []],
-    "settings/epochs": [-1, "many", None, 1.5, torch.ones(2)],
-    "settings/method": [None, {"rho": 0.5}, {1: 2}, {"place": {"a": 1}}],
-    "settings/metric": ["__import__", []],
+    "method": ["automatic", "os.system", 3, ["erm"]],
+    "components": [[], None, {}, [None], [{}]],
+    f"{NETS}/method": ["auto", "os.system", 3, ["erm"], "ridge"],
+    f"{NETS}/share": [0.0, -0.5, 0.5, 2.0, float("nan"), float("inf"), 1, True, None],
+    f"{NETS}/settings": [{}, None, []],
+    f"{NETS}/settings/epochs": [-1, "many", None, 1.5, torch.ones(2)],
+    f"{NETS}/settings/method_settings": [None, {"rho": 0.5}, {1: 2}, {"place": {"a": 1}}],
+    f"{NETS}/settings/metric": ["__import__", []],
+    f"{NETS}/log": [0, "no", None],
+    f"{NETS}/outputs/std": [[1.0], [1.0, 0.0], [1.0, float("nan")]],
+    f"{NETS}/predictors": [[], [{}], None],
+    "low": [None, torch.zeros(1).double(), torch.full((2,), 1e9).double(), torch.zeros(2)],
+    "high": [None, 5.0, torch.full((2,), float("inf")).double()],
     "made_by": [None, [], {"torch": 2}],
     "encoder": ["", "{}", 5, '{"format": "regaug-encoder"}'],
     "inputs": [None, {}, {"mean": [], "std": []}, {"mean": [0.0], "std": [1.0]}],
     "outputs/std": [[1.0], [1.0, 0.0], [1.0, float("nan")], [1.0, float("inf")], [1, 10**400]],
     "outputs/mean": [["a", "b"], [[0.0], [0.0]], None, "ab"],
     "log": [0, "no", None],
-    "form": [None, {}, []],
-    "form/periodic": [[0], [99], [-1], ["a"], None, 1],
-    "form/frequencies": [0, -1, 1.5, None],
-    "form/linear": [True, None, 0],
-    "form/slope": [2.0, -1.0, float("nan"), 1],
-    "form/inputs": [1, 10**9, None],
-    "form/outputs": [1, 10**9, None],
-    "form/hidden": [
+    f"{NETS}/form": [None, {}, []],
+    f"{NETS}/form/hidden": [
         [10**9],
         [16, 10**9],
         [],
@@ -127,11 +130,13 @@ HOSTILE = {
         [True, 8],
         16,
         None,
-        [-16, 8],
     ],
-    "weights": [{}, None, [torch.zeros(3)]],
+    f"{NETS}/form/inputs": [1, 10**9, None],
+    f"{NETS}/form/periodic": [[-1], [0, 0], [99], ["a"], None],
+    f"{NETS}/form/slope": [2.0, -1.0, float("nan"), None],
+    f"{NETS}/weights": [{}, None, [torch.zeros(3)]],
     WEIGHT: [None, 1.0, NAN, torch.zeros(2), torch.zeros(2, 3), torch.zeros(3, 2).double()],
-    "weights/more": [torch.zeros(0)],
+    f"{NETS}/weights/more": [torch.zeros(0)],
     "floor": [None, torch.zeros(2).double(), torch.ones(3).double(), NAN[0].double()],
     "scores": [
         None,
@@ -160,7 +165,7 @@ def test_a_folder_that_says_something_impossible_is_refused(folder, path, value)
         Ensemble.load(folder)
 
 
-@pytest.mark.parametrize("key", ["form", "weights", "floor", "settings"])
+@pytest.mark.parametrize("key", ["components", "low", "floor", "outputs"])
 def test_a_folder_that_lacks_something_is_refused(folder, key):
     state = read_state(folder)
     del state[key]
@@ -173,9 +178,9 @@ def test_a_folder_that_lacks_something_is_refused(folder, key):
     ("key", "value"),
     [
         *[("format", value) for value in ("pickle", None, [1.0])],
-        *[("version", value) for value in (2, "1", None, True)],
+        *[("version", value) for value in (1, 3, "2", None, True)],
         *[("tensors", value) for value in ("00000000", None)],
-        *[("state", value) for value in ([], None, {"form": {"$tensor": "nowhere"}})],
+        *[("state", value) for value in ([], None, {"low": {"$tensor": "nowhere"}})],
     ],
 )
 def test_a_document_of_another_form_is_refused(folder, key, value):
@@ -189,14 +194,23 @@ def test_a_document_of_another_form_is_refused(folder, key, value):
 
 def test_a_newer_model_names_the_version_that_wrote_it(folder):
     document = json.loads((folder / "model.json").read_text())
-    (folder / "model.json").write_text(json.dumps(document | {"version": 2, "regaug": "9.8.7"}))
-    with pytest.raises(CheckpointError, match=r"format 2, written by regaug 9\.8\.7, .*Use the"):
+    (folder / "model.json").write_text(json.dumps(document | {"version": 3, "regaug": "9.8.7"}))
+    with pytest.raises(CheckpointError, match=r"format 3, written by regaug 9\.8\.7, .*Use the"):
+        Ensemble.load(folder)
+
+
+def test_a_model_of_an_earlier_version_is_refused_with_the_way_out(folder):
+    document = json.loads((folder / "model.json").read_text())
+    (folder / "model.json").write_text(json.dumps(document | {"version": 1}))
+    with pytest.raises(CheckpointError, match=r"it has format 1, .* Fit it again"):
         Ensemble.load(folder)
 
 
 def test_a_model_of_two_models_is_refused(model, folder, tmp_path):
-    weights = {name: 2 * weight for name, weight in model.members.weights.items()}
-    replace(model, members=replace(model.members, weights=weights)).save(tmp_path / "other")
+    (own,) = model.components
+    weights = {name: 2 * weight for name, weight in own.models.weights.items()}
+    other = replace(own, models=replace(own.models, weights=weights))
+    replace(model, components=(other,)).save(tmp_path / "other")
     shutil.copy(tmp_path / "other" / "model.safetensors", folder)
     with pytest.raises(CheckpointError, match=r"`model\.json` must fit model\.safetensors"):
         Ensemble.load(folder)
@@ -240,8 +254,9 @@ def test_the_same_model_gives_the_same_files(model, folder, tmp_path):
 
 def test_members_without_weights_cannot_hide_a_net_of_any_size(folder):
     state = read_state(folder)
-    state["weights"] = {name: weight[:0] for name, weight in state["weights"].items()}
-    state["form"]["hidden"] = [10**9, 10**9]
+    (own,) = state["components"]
+    own["weights"] = {name: weight[:0] for name, weight in own["weights"].items()}
+    own["form"]["hidden"] = [10**9, 10**9]
     write_state(folder, state)
     with pytest.raises(CheckpointError, match="fit the layers"):
         Ensemble.load(folder)
@@ -252,4 +267,4 @@ def test_the_checks_accept_what_was_written(folder):
     write_state(folder, state)
     assert Ensemble.load(folder).targets == ("price", "tax")
     document = json.loads((folder / "model.json").read_text())
-    assert document["state"]["form"]["hidden"] == [16, 8]
+    assert document["state"]["components"][0]["form"]["hidden"] == [16, 8]

@@ -46,7 +46,9 @@ def test_a_table_without_rows_gives_none(model, new_houses):
 
 
 def test_rows_in_many_blocks_are_predicted_as_in_one(model, houses):
-    in_blocks = replace(model, members=replace(model.members, block=300))
+    (own,) = model.components
+    small = replace(own, models=replace(own.models, block=300))
+    in_blocks = replace(model, components=(small,))
     torch.testing.assert_close(in_blocks.predict(houses).mean, model.predict(houses).mean)
 
 

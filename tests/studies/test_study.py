@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from regaug.data.datasets.synthetic import make_manifold
-from regaug.ensemble import Ensemble, fit_as
+from regaug.ensemble import Ensemble, fit
 from regaug.exceptions import ArgumentError, StoreError
 from regaug.metrics import Scores
 from regaug.runs.record import RunRecord
@@ -166,19 +166,23 @@ def test_a_report_is_written(study, tmp_path):
 def test_the_model_has_what_the_study_recommends(study):
     data = make_manifold("line", n=60)
     model = replace(study, data=data).model(members=2, seed=3)
-    run = study.best[study.verdict.recommended]
-    assert (model.method, len(model.members)) == ("erm", 2)
-    expected = fit_as(data, run, members=2, seed=3)
+    expected = fit(data, method=study.advised, members=2, seed=3)
+    assert model.method == study.advised
     assert model.predict([[0.5]]).mean == expected.predict([[0.5]]).mean
-    assert model.settings.batch_size == 16
+
+
+def test_what_cannot_be_fitted_to_a_table_is_not_advised(study):
+    for use, advised in (("gp", "gp"), ("auto", "auto"), ("mean", "erm"), ("mixup", "erm")):
+        verdict = replace(study.verdict, use=use, recommended="erm")
+        assert replace(study, verdict=verdict).advised == advised
 
 
 def test_a_model_that_lies_in_the_folder_is_read(study, tmp_path, monkeypatch):
     data = make_manifold("line", n=60)
-    fit_as(data, study.best["erm"], members=2).save(tmp_path / "model")
+    fit(data, method="erm", members=2).save(tmp_path / "model")
     model = replace(study, folder=tmp_path).model()
     assert isinstance(model, Ensemble)
-    assert len(model.members) == 2
+    assert len(model) == 2
 
 
 def test_without_data_there_is_no_model_and_the_way_out_is_said(study, tmp_path):

@@ -1,15 +1,18 @@
 """``regaug fit``: a model for a table, on disk."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Self
 
 import typer
 
 from regaug.cli import options
-from regaug.cli.live import Live
+from regaug.cli.live import announce
+from regaug.ensemble.candidates import FitProgress
+from regaug.ensemble.contents import AUTO
+from regaug.ensemble.entry import fit as fit_model
 from regaug.exceptions import CheckpointError
-from regaug.studies.auto import AUTO
-from regaug.studies.auto import fit as fit_model
+from regaug.studies.study import Study
+from regaug.training.bar import Bar
 
 FILES = {"model.json", "model.safetensors"}
 
@@ -22,38 +25,82 @@ def fit(
     time: options.Time = None,
     drop: options.Drop = None,
     method: Annotated[
-        str, typer.Option(help="A method's name; auto takes what a quick study recommends.")
-    ] = AUTO,
-    members: Annotated[int, typer.Option(help="Nets in the ensemble.")] = 8,
+        str | None,
+        typer.Option(
+            help="auto blends nets and baselines (the default); nets leaves the baselines out; "
+            "ridge, boosting, trees and gp are one of them; or a method's name."
+        ),
+    ] = None,
+    study: Annotated[
+        Path | None,
+        typer.Option("--from", help="Folder of a study: fit what its verdict says to use."),
+    ] = None,
+    members: Annotated[int, typer.Option(help="Nets in the ensemble of a named method.")] = 8,
     seed: Annotated[int, typer.Option(help="The same seed gives the same model.")] = 0,
     jobs: options.Jobs = 2,
     as_json: options.AsJSON = False,
 ) -> None:
-    """Fit an ensemble of nets to a table and write it to a folder.
+    """Fit a model to a table and write it to a folder.
 
-    Some rows are put aside to measure how good it is and to make its intervals honest.
+    Some rows are put aside to measure how good it is and to make its intervals honest. What auto
+    is made of is chosen on the other rows, five times a fifth of them; it says the share of each.
 
-    Example: regaug fit houses.csv --target price --out model/
+    Examples: regaug fit houses.csv --target price --out model/
+
+    regaug fit houses.csv --target price --method gp --out model/
+
+    regaug fit houses.csv --target price --method foma-rho --members 16 --out model/
     """
+    if method is not None and study is not None:
+        raise typer.BadParameter("`--method` and `--from` both say what to fit. Give one of them.")
     data = options.open_data(source, target=target, group=group, time=time, drop=drop)
     _check_free(out)
-    if method == AUTO:
-        typer.echo("A quick study chooses the method; this takes a minute or so.", err=True)
-    with Live() as live:
-        model = fit_model(data, method=method, members=members, seed=seed, jobs=jobs, progress=live)
+    chosen = method or (AUTO if study is None else Study.open(study).advised)
+    with FitBar() as bar:
+        model = fit_model(data, method=chosen, members=members, seed=seed, jobs=jobs, progress=bar)
     model.save(out)
     scores = model.held_out
     if as_json:
         held_out = scores and scores.to_dict()
-        options.print_json({"model": str(out), "method": model.method, "held_out": held_out})
+        options.print_json(
+            {
+                "model": str(out),
+                "method": model.method,
+                "models": len(model),
+                "shares": model.shares,
+                "held_out": held_out,
+            }
+        )
         return
     if scores is not None:
         explained = "" if scores.r2 is None else f", R2 {scores.r2:.3f}"
         typer.echo(
-            f"{model.method}, {len(model.members)} nets; on {scores.n} rows that were put aside: "
+            f"{model.describe()}. On {scores.n} rows that were put aside: "
             f"RMSE {scores.rmse:.4g}{explained}."
         )
     typer.echo(f"The model is in {out}. Predict with: regaug predict {out} NEW.csv -o OUT.csv")
+
+
+class FitBar:
+    """Says how many runs there are and how long they take, then shows a bar or a line at times."""
+
+    def __init__(self) -> None:
+        self._bar: Bar | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._bar is not None:
+            self._bar.__exit__(*error)
+
+    def __call__(self, progress: FitProgress) -> None:
+        """Show how far it has come."""
+        if self._bar is None:
+            announce(progress.total, 0, progress.seconds_left, ())
+            self._bar = Bar("run", progress.total, show=True).__enter__()
+        while self._bar.done < progress.done:
+            self._bar.advance(progress.method)
 
 
 def _check_free(out: Path) -> None:

@@ -14,6 +14,8 @@ from regaug.data.base import Part, Split
 from regaug.exceptions import ArgumentError
 
 Values = NDArray[np.float64]
+# A positive target more skewed than that may be fitted on the log scale.
+_SKEWED = 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,6 +146,15 @@ def standardize(split: Split, *, log: bool = False) -> StandardizedSplit:
     train, validation, test = map(scaled, (split.train, split.validation, split.test))
     more = {name: scaled(part) for name, part in split.more.items()}
     return StandardizedSplit(train, validation, test, more, x_scaler, y_scaler=y_scaler, log=log)
+
+
+def is_skewed(y: Tensor) -> bool:
+    """Tell whether targets ``(n, m)`` are positive and so skewed that logarithms may fit better."""
+    if bool((y <= 0).any()):
+        return False
+    centered = y.double() - y.double().mean(dim=0)
+    skew = centered.pow(3).mean(dim=0) / centered.square().mean(dim=0).clamp(min=1e-300).pow(1.5)
+    return bool((skew > _SKEWED).all())
 
 
 def min_max(x: ArrayLike) -> Values:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from regaug import _random
 from regaug.data.base import Split
-from regaug.data.scaling import Scaler
+from regaug.ensemble.scale import TargetScale
 from regaug.exceptions import DivergedError
 from regaug.models.mlp import NetForm
 from regaug.training import RunResult, Settings, fit_many
@@ -20,20 +20,18 @@ from regaug.training.stacked.training import make_table_net
 
 @dataclass(frozen=True, eq=False)
 class Members:
-    """Table nets of one architecture, with the way back to the targets' own units.
+    """Table nets of one form, with the way back to the targets' own units.
 
     Attributes:
         form: What they are made of.
         weights: Weights by name, ``(members, *shape)``, float32.
-        scaler: Scale of the targets, or of their logarithms.
-        log: Whether the nets predict logarithms.
+        scale: The scale that they predict in.
         block: Numbers of a hidden layer that are held at a time (32 MB).
     """
 
     form: NetForm
     weights: Mapping[str, Tensor] = field(repr=False)
-    scaler: Scaler = field(repr=False)
-    log: bool
+    scale: TargetScale
     block: int = field(default=2**22, repr=False)
 
     def __len__(self) -> int:
@@ -44,6 +42,8 @@ class Members:
 
         Computed in float64, so that a row's prediction does not depend on the rows beside it.
         """
+        if not len(x):
+            return torch.zeros(len(self), 0, self.form.outputs, dtype=torch.float64)
         widest, stages = self._net
         size = max(1, self.block // (widest * len(self)))
         x = x.double()
@@ -51,15 +51,6 @@ class Members:
         with torch.no_grad():
             found = torch.cat([predict(stages, block) for block in blocks], dim=1)
         return found + self._linear(x) if self.form.linear else found
-
-    def scale(self, y: Tensor) -> Tensor:
-        """Return targets ``(..., n, m)`` in the scale of the nets."""
-        return self.scaler.transform(y.log() if self.log else y)
-
-    def restore(self, values: Tensor) -> Tensor:
-        """Return predictions ``(..., n, m)`` in the targets' own units; keeps their order."""
-        values = self.scaler.inverse(values)
-        return values.exp() if self.log else values
 
     @cached_property
     def _net(self) -> tuple[int, Sequence[Stage]]:
@@ -75,13 +66,6 @@ class Members:
         """Return the linear part of every member, ``(members, n, m)``."""
         weight, bias = (self.weights[f"skip.{name}"].double() for name in ("weight", "bias"))
         return x @ weight.mT + bias.unsqueeze(1)
-
-
-def mean_and_spread(values: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the mean and the standard deviation over the members, of ``(members, n, m)``."""
-    mean = values.mean(dim=0)
-    # Not torch.std: it warns if there are no rows.
-    return mean, (values - mean).square().mean(dim=0).sqrt()
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,34 +84,41 @@ def train_members(
     settings: Settings,
     *,
     hidden: Sequence[int],
-    scaler: Scaler,
-    log: bool = False,
+    scale: TargetScale,
     progress: bool = False,
 ) -> Trained:
     """Train a net on every split, a standardized table, with a seed derived from the settings'.
 
-    ``scaler`` is the scale of the targets, or of their logarithms if the nets learn these.
+    ``scale`` is what the targets of these splits are in.
     """
     own = [
         replace(settings, seed=_random.derive(_random.Stream.MEMBERS, settings.seed, member))
         for member in range(len(splits))
     ]
     results = fit_many(splits, method, own, hidden=hidden, record=(), progress=progress)
-    usable = tuple(number for number, result in enumerate(results) if _is_usable(result))
+    usable = tuple(number for number, result in enumerate(results) if is_usable(result))
     if not usable:
         raise DivergedError(
             "The loss of every member became NaN or infinite. Use a lower learning rate, or "
             "gradient clipping."
         )
     kept = tuple(results[number] for number in usable)
-    weights = {name: torch.stack([r.weights[name] for r in kept]) for name in kept[0].weights}
-    widths, linear = tuple(int(width) for width in hidden), settings.linear
-    form = replace(make_table_net(splits[0], settings, hidden=widths).form, linear=linear)
-    members = Members(form, weights, scaler, log)
+    members = stack_members(kept, splits[0], hidden=hidden, scale=scale)
     return Trained(members, usable, kept, replace(kept[0].settings, seed=settings.seed))
 
 
-def _is_usable(result: RunResult) -> bool:
+def stack_members(
+    results: Sequence[RunResult], split: Split, *, hidden: Sequence[int], scale: TargetScale
+) -> Members:
+    """Put the nets of some results side by side; all are of one form, as one split shows."""
+    weights = {name: torch.stack([r.weights[name] for r in results]) for name in results[0].weights}
+    widths, settings = tuple(int(width) for width in hidden), results[0].settings
+    form = make_table_net(split, settings, hidden=widths).form
+    return Members(replace(form, linear=settings.linear), weights, scale)
+
+
+def is_usable(result: RunResult) -> bool:
+    """Tell whether a net has learned something that can be used."""
     # Without validation rows nothing else sees that the last step has led to infinity.
     weights = result.weights.values()
     return result.best_epoch > 0 and all(bool(weight.isfinite().all()) for weight in weights)

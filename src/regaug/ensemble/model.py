@@ -7,9 +7,12 @@ from typing import Any, Self
 from torch import Tensor
 
 from regaug.data.tabular.sources import read_frame
-from regaug.ensemble.folder import Contents, read_model, write_model
-from regaug.ensemble.members import mean_and_spread
+from regaug.ensemble.component import combine
+from regaug.ensemble.contents import Contents
+from regaug.ensemble.folder import read_model, write_model
+from regaug.ensemble.shares import describe, shares_of
 from regaug.exceptions import ArgumentError
+from regaug.training.settings import Settings
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,8 +21,8 @@ class Prediction:
 
     Attributes:
         targets: Names of the ``m`` targets.
-        mean: Mean over the members.
-        spread: Standard deviation over the members: how much they disagree. The interval, not the
+        mean: Mean over the models, each with its weight.
+        spread: Standard deviation over the models: how much they disagree. The interval, not the
             spread, says how far off the mean may be.
         low: Lower ends of the intervals, if they were asked for.
         high: Upper ends of the intervals, if they were asked for.
@@ -77,14 +80,18 @@ class Prediction:
 
 @dataclass(frozen=True, eq=False)
 class Ensemble(Contents):
-    """A fitted ensemble of table nets; :func:`regaug.ensemble.fit_ensemble` makes one.
+    """A fitted model; :func:`regaug.fit` makes one, and ``print(model)`` says what it is made of.
+
+    It predicts the mean of its single models, each with its weight. All of them are clamped to the
+    range of the training targets and a quarter of it beyond.
 
     Attributes:
         targets: Names of the targets.
-        method: The method that the members were trained with.
-        settings: The settings that they share, the method's own completed by its defaults.
+        method: What was asked for: a method, a baseline, ``"nets"`` or ``"auto"``.
         preparation: From the user's rows to inputs.
-        members: The nets.
+        components: Groups of nets and of baselines, each with its share.
+        bounds: The range that predictions are clamped to.
+        scale: The scale that the intervals are measured in.
         calibration: What the intervals are made from; None for a model that was trained on all its
             rows, which has no intervals.
         held_out: Scores on the calibration rows: an honest estimate of those on new rows, as no
@@ -104,7 +111,30 @@ class Ensemble(Contents):
         ...     same = Ensemble.load(folder)
         >>> bool((same.predict([[0.5]]).mean == model.predict([[0.5]]).mean).all())
         True
+        >>> model.describe()
+        'erm: 2 nets'
     """
+
+    def __len__(self) -> int:
+        """Return the number of single models."""
+        return sum(len(own.models) for own in self.components)
+
+    def __str__(self) -> str:
+        return self.describe()
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """The share of every method and baseline in the prediction, the largest first."""
+        return shares_of(self.components)
+
+    @property
+    def settings(self) -> Settings | None:
+        """The settings of the nets, if all have the same ones but for the seed."""
+        return self.components[0].settings if len(self.components) == 1 else None
+
+    def describe(self) -> str:
+        """Return what the model is made of, in a line."""
+        return describe(self.method, self.components)
 
     def predict(self, source: Any, *, interval: float | None = None) -> Prediction:
         """Predict new rows.
@@ -122,18 +152,22 @@ class Ensemble(Contents):
         Returns:
             Means, spreads and intervals, a row for each row of ``source``.
         """
-        values = self.members(self.preparation(source))
-        mean, spread = mean_and_spread(self.members.restore(values))
-        if interval is None:
-            return Prediction(self.targets, mean, spread)
-        if self.calibration is None:
+        return self.predict_inputs(self.preparation(source), interval=interval)
+
+    def predict_inputs(self, x: Tensor, *, interval: float | None = None) -> Prediction:
+        """Predict from what :attr:`preparation` returns, ``(n, d)``."""
+        if interval is not None and self.calibration is None:
             raise ArgumentError(
                 "`interval` must be None for a model that was trained on all its rows, got "
                 f"{interval!r}. Fit one that has intervals: regaug.fit(data)."
             )
-        center, own_spread = mean_and_spread(values)
-        half = self.calibration.half_width(own_spread, interval)
-        low, high = (self.members.restore(end) for end in (center - half, center + half))
+        found = combine(self.components, x, bounds=self.bounds, scale=self.scale)
+        mean, spread, scaled_spread = found
+        if interval is None or self.calibration is None:
+            return Prediction(self.targets, mean, spread)
+        half = self.calibration.half_width(scaled_spread, interval)
+        center = self.scale.transform(mean)
+        low, high = (self.scale.inverse(end) for end in (center - half, center + half))
         return Prediction(self.targets, mean, spread, low, high)
 
     def save(self, folder: str | Path) -> None:

@@ -91,6 +91,17 @@ def validation_rows(data: Table | ArrayData, rows: Rows, members: int, seed: int
     return [rows[fold] for fold in folds]
 
 
+def fold_rows(data: Table | ArrayData, rows: Rows, folds: int, seed: int) -> list[Rows]:
+    """Deal some rows into folds once: each row is in one fold, or in none.
+
+    Groups stay whole, and where there are times a fold is a stretch of time. There are fewer folds
+    if there are too few groups; a group with most of the rows is in none.
+    """
+    rule, codes = _units(data)
+    rng = _random.numpy_generator(_random.Stream.FOLDS, seed, 0)
+    return [rows[own] for own in _folds(codes[rows], None if rule == "time" else rng, folds)]
+
+
 def deal(
     units: NDArray[np.int64], hands: int, seed: int, *, folds: int = FOLDS, in_order: bool = False
 ) -> list[Rows]:

@@ -9,7 +9,7 @@ from regaug import _random, methods
 from regaug._checks import check_integer
 from regaug._random import Stream
 from regaug.data.base import Split
-from regaug.data.scaling import StandardizedSplit
+from regaug.data.scaling import StandardizedSplit, is_skewed
 from regaug.problems import Problem
 from regaug.runs.run import Run, run_key
 from regaug.studies.config import REFERENCE, Search, StudyConfig
@@ -36,8 +36,6 @@ _ANY_NETWORK = (
     "patience",
     "metric",
 )
-# A positive target more skewed than that may be fitted on the log scale.
-_SKEWED = 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,7 +188,4 @@ def _is_skewed(splits: Sequence[Split]) -> bool:
         return False
     if any(bool((part.y <= 0).any()) for split in splits for part in split.parts.values()):
         return False
-    y = splits[0].train.y.double()
-    centered = y - y.mean(dim=0)
-    skew = centered.pow(3).mean(dim=0) / centered.square().mean(dim=0).clamp(min=1e-300).pow(1.5)
-    return bool((skew > _SKEWED).all())
+    return is_skewed(splits[0].train.y)

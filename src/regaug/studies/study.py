@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Self
 
 from regaug._files import JSON
 from regaug.data.base import Data
-from regaug.ensemble import Ensemble, fit_as
+from regaug.ensemble import Ensemble, fit
+from regaug.ensemble.entry import BLENDS
 from regaug.exceptions import ArgumentError, StoreError
 from regaug.metrics import Scores
 from regaug.runs.record import RunRecord
@@ -222,14 +223,15 @@ class Study:
         """
         return report_writers[0](self, Path(path))
 
-    def model(self, *, members: int = 8, seed: int = 0) -> Ensemble:
-        """Return a model that is trained with what the study recommends.
+    def model(self, *, members: int = 8, seed: int = 0, jobs: int = 1) -> Ensemble:
+        """Return a model that is fitted as the study advises.
 
         One that lies in the study's folder is read; otherwise it is fitted, which needs the data.
 
         Args:
-            members: Nets in an ensemble that is fitted.
+            members: Nets in an ensemble that is fitted with a single method.
             seed: Decides everything about it.
+            jobs: Worker processes of a blend.
         """
         if self.folder is not None and (self.folder / MODEL).is_dir():
             return Ensemble.load(self.folder / MODEL)
@@ -238,5 +240,10 @@ class Study:
                 "The study knows no table to fit a model to: it was read from a folder without a "
                 "model, or made from splits. Use regaug.fit(data)."
             )
-        run = self.best[self.verdict.recommended]
-        return fit_as(self.data, run, members=members, seed=seed)
+        return fit(self.data, method=self.advised, members=members, seed=seed, jobs=jobs)
+
+    @property
+    def advised(self) -> str:
+        """What :func:`regaug.fit` is to be told: the row to use if it can be fitted to a table."""
+        use = self.verdict.use
+        return use if use in BLENDS else self.verdict.recommended

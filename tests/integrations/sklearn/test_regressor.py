@@ -118,10 +118,12 @@ def test_it_learns_and_the_mean_of_the_members_is_predicted():
     x, y = make_regression(n_samples=120, n_features=5, random_state=0)
     model = AugmentedMLPRegressor(members=3, max_iter=100, random_state=0).fit(x[:90], y[:90])
     assert model.score(x[90:], y[90:]) > 0.95
-    nets = model.model_.members
+    (component,) = model.model_.components
+    nets = component.models
     assert len(nets) == 3
     inputs = model.model_.preparation(x[90:])
-    np.testing.assert_allclose(model.predict(x[90:]), nets.restore(nets(inputs)).mean(0)[:, 0])
+    found = model.model_.bounds.clamp(nets.scale.inverse(nets(inputs)))
+    np.testing.assert_allclose(model.predict(x[90:]), found.mean(0)[:, 0])
 
 
 def test_targets_of_very_different_units_count_alike():

@@ -16,14 +16,17 @@ from regaug import methods
 from regaug._checks import check_choice, check_integer, check_range
 from regaug.data.base import Part
 from regaug.data.scaling import Scaler
-from regaug.ensemble import Ensemble
-from regaug.ensemble.fit import MOST_MEMBERS, default_names
-from regaug.ensemble.members import mean_and_spread, train_members
+from regaug.ensemble import Component, Ensemble
+from regaug.ensemble.contents import AUTO
+from regaug.ensemble.fit import MOST_MEMBERS
+from regaug.ensemble.members import train_members
+from regaug.ensemble.prepared import default_names
+from regaug.ensemble.scale import Bounds, TargetScale
 from regaug.exceptions import ArgumentError
 from regaug.integrations.sklearn.folder import KEY, as_plain, make_preparation, read_about
 from regaug.integrations.sklearn.rows import StoppingRule
 from regaug.problems import Problem
-from regaug.studies.auto import AUTO, choose_run
+from regaug.studies.auto import choose_run
 from regaug.studies.plan import QUICK_METHODS
 from regaug.training import Settings
 from regaug.training.recipe import default_recipe
@@ -135,10 +138,13 @@ class AugmentedMLPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc
         hidden = tuple(np.atleast_1d(self.hidden_layer_sizes).tolist())
 
         columns = targets.reshape(len(targets), -1)
-        x_scaler, y_scaler = (Scaler.fit(torch.from_numpy(part)) for part in (inputs, columns))
+        x_scaler, scale = (
+            Scaler.fit(torch.from_numpy(inputs)),
+            TargetScale.fit(torch.from_numpy(columns)),
+        )
         whole = Part(
             x_scaler.transform(torch.from_numpy(inputs)).float(),
-            y_scaler.transform(torch.from_numpy(columns)).float(),
+            scale.transform(torch.from_numpy(columns)).float(),
             np.arange(len(targets)),
         )
         method, errors = self.method, dict[str, float]()
@@ -153,15 +159,16 @@ class AugmentedMLPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc
             method,
             _start(method, settings),
             hidden=hidden,
-            scaler=y_scaler,
+            scale=scale,
             progress=bool(self.verbose),
         )
         self.model_ = Ensemble(
             targets=_target_names(y, columns.shape[1]),
             method=method,
-            settings=trained.settings,
             preparation=make_preparation(x_scaler, self._feature_names()),
-            members=trained.members,
+            components=(Component(method, 1.0, trained.members, trained.settings),),
+            bounds=Bounds.fit(torch.from_numpy(columns)),
+            scale=scale,
         )
         self.method_, self.inner_errors_ = method, errors
         self.n_iter_ = max(len(result.history) for result in trained.results)
@@ -176,10 +183,9 @@ class AugmentedMLPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc
         """
         check_is_fitted(self)
         inputs = validate_data(self, X, dtype=np.float64, reset=False)
-        nets, scaler = self.model_.members, self.model_.preparation.scaler
         rows = torch.from_numpy(np.array(inputs, order="C"))
-        values = nets.restore(nets(scaler.transform(rows)))
-        both = mean_and_spread(values)
+        found = self.model_.predict_inputs(self.model_.preparation.scaler.transform(rows))
+        both = found.mean, found.spread
         mean, spread = ((part[:, 0] if self._is_flat else part).numpy() for part in both)
         return (mean, spread) if return_std else mean
 

@@ -1,0 +1,189 @@
+"""What a blend may be made of: nets and baselines, each fitted on all folds of a table but one."""
+
+import time
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from regaug import _random
+from regaug._random import Stream
+from regaug.data.base import Rows
+from regaug.ensemble.component import Component, Models, Predictors
+from regaug.ensemble.members import is_usable, stack_members
+from regaug.ensemble.prepared import Prepared
+from regaug.problems import Problem
+from regaug.runs.executors import run_here, run_in_processes
+from regaug.runs.kept import KeepingWorker, KeptRecord
+from regaug.runs.record import RunRecord
+from regaug.runs.run import Run
+from regaug.runs.tasks import estimate_seconds, make_tasks
+from regaug.training.results import RunResult
+from regaug.training.settings import Settings
+
+# The problems: the targets as they are, and their logarithms.
+_PLAIN, _LOG = "plain", "log"
+
+
+@dataclass(frozen=True)
+class FitProgress:
+    """How far a fit has come; told when it begins, and whenever something is finished.
+
+    Attributes:
+        done: Finished runs.
+        total: All of them.
+        seconds_left: About how long the others take.
+        method: The method or baseline of what has just been finished; empty at the beginning.
+    """
+
+    done: int
+    total: int
+    seconds_left: float
+    method: str = ""
+
+
+Observer = Callable[[FitProgress], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Try:
+    """What is to become a candidate: a method at a recipe, or a baseline.
+
+    Attributes:
+        method: The method, or the baseline.
+        number: Its place among those of the method.
+        log: Whether it fits the logarithm of the targets.
+        recipe: What the nets are trained with; None for a baseline.
+    """
+
+    method: str
+    number: int
+    log: bool = False
+    recipe: Settings | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A method at a recipe, or a baseline, fitted once for every fold.
+
+    Attributes:
+        tried: What it is.
+        settings: The recipe with the method's own settings; None for a baseline.
+        models: What was fitted, a model for each fold.
+        predicted: What each row is predicted by the model that has not learned it, ``(n, m)``, in
+            the targets' own units.
+    """
+
+    tried: Try
+    settings: Settings | None
+    models: Models = field(repr=False)
+    predicted: Tensor = field(repr=False)
+
+    @property
+    def is_baseline(self) -> bool:
+        """Whether it is no net."""
+        return self.tried.recipe is None
+
+    def as_component(self, share: float) -> Component:
+        """Return it as a component of a model."""
+        return Component(self.tried.method, share, self.models, self.settings)
+
+
+class Folds:
+    """Fits candidates on the folds of a table.
+
+    Args:
+        ready: The table.
+        folds: Rows that each of the models of a candidate does not learn; each row is in one.
+        hidden: Widths of the hidden layers of the nets.
+        seed: Decides what is drawn.
+        jobs: Worker processes; 1 works in this one.
+        total: Runs of all candidates that there will be.
+        observer: Told how far it has come.
+    """
+
+    def __init__(
+        self,
+        ready: Prepared,
+        folds: Sequence[Rows],
+        *,
+        hidden: Sequence[int],
+        seed: int,
+        jobs: int,
+        total: int,
+        observer: Observer | None,
+    ) -> None:
+        self.ready, self.folds, self.seed, self.jobs = ready, folds, seed, jobs
+        self.rows = torch.from_numpy(np.concatenate(folds))
+        self.target, self.bounds = ready.y[self.rows], ready.bounds(log=ready.may_log)
+        scales = {_PLAIN: False} | ({_LOG: True} if ready.may_log else {})
+        self.problems: Mapping[str, Problem] = {
+            name: Problem(
+                ready.splits(folds, log=log), is_scaled=True, name=name, hidden=tuple(hidden)
+            )
+            for name, log in scales.items()
+        }
+        self.total, self.done, self._observer = total, 0, observer
+        self._start = time.monotonic()
+
+    def fit(self, tries: Sequence[Try]) -> list[Candidate]:
+        """Fit all models of some candidates; those with a model that failed are left out."""
+        runs = {own: self._runs(own) for own in tries}
+        flat = [run for own in runs.values() for run in own]
+        if not self.done:
+            self._tell(estimate_seconds(flat, self.problems) * self.total / len(flat) / self.jobs)
+        found: dict[str, RunResult] = {}
+        for records in self._execute(flat):
+            found |= {own.run.key: r for own in records if (r := _result(own)) is not None}
+            self.done += len(records)
+            passed = time.monotonic() - self._start
+            left = passed / self.done * (self.total - self.done)
+            self._tell(left, records[-1].run.method)
+        made = [self._candidate(own, [found.get(run.key) for run in runs[own]]) for own in tries]
+        return [candidate for candidate in made if candidate is not None]
+
+    def _runs(self, own: Try) -> list[Run]:
+        """Return a run for each fold."""
+        name, code = _LOG if own.log else _PLAIN, zlib.crc32(own.method.encode())
+        numbers = [(code, fold, own.number) for fold in range(len(self.folds))]
+        seeds = [_random.derive(Stream.RUNS, self.seed, *place) for place in numbers]
+        if own.recipe is None:
+            return [Run(name, own.method, fold, seed) for fold, seed in enumerate(seeds)]
+        return [
+            Run(name, own.method, fold, seed, own.recipe, own.number, own.log)
+            for fold, seed in enumerate(seeds)
+        ]
+
+    def _execute(self, runs: Sequence[Run]) -> Iterator[list[RunRecord]]:
+        worker, tasks = KeepingWorker(list(self.problems.values())), make_tasks(runs, self.problems)
+        if self.jobs == 1:
+            return run_here(worker, tasks)
+        return run_in_processes(worker, tasks, jobs=min(self.jobs, len(tasks)))
+
+    def _candidate(self, own: Try, results: Sequence[RunResult | None]) -> Candidate | None:
+        kept = [result for result in results if result is not None]
+        if len(kept) < len(results):
+            return None
+        problem, scale = self.problems[_LOG if own.log else _PLAIN], self.ready.scale(log=own.log)
+        predicted = torch.cat([result.predictions["validation"].double() for result in kept])
+        predicted = self.bounds.clamp(predicted)
+        if own.recipe is None:
+            found = [result.predictor for result in kept if result.predictor is not None]
+            return Candidate(own, None, Predictors(tuple(found), scale), predicted)
+        nets = stack_members(kept, problem.splits[0], hidden=problem.hidden, scale=scale)
+        return Candidate(own, replace(kept[0].settings, seed=self.seed), nets, predicted)
+
+    def _tell(self, seconds: float, method: str = "") -> None:
+        if self._observer is not None:
+            self._observer(FitProgress(self.done, self.total, seconds, method))
+
+
+def _result(record: RunRecord) -> RunResult | None:
+    """Return what a run has fitted, if it can be used."""
+    if not isinstance(record, KeptRecord) or record.result is None:
+        return None
+    result = record.result
+    return result if record.run.is_baseline or is_usable(result) else None
