@@ -91,9 +91,9 @@ def test_baselines_and_early_trials_come_first():
 
 def test_the_defaults_are_those_of_the_documentation():
     plan = make_plan(make_problem(splits=10))
-    assert (len(plan.config.methods), plan.config.trials, plan.config.splits) == (9, 8, 10)
-    assert plan.config.recipes == 16
-    assert sum(not run.is_baseline for run in plan.runs) == (16 + 9 * 8) * 10
+    assert (len(plan.config.methods), plan.config.trials, plan.config.splits) == (9, 6, 10)
+    assert plan.config.recipes == 12
+    assert sum(not run.is_baseline for run in plan.runs) == (12 + 9 * 6) * 10
     quick = make_plan(make_problem(splits=5), quick=True).config
     assert (len(quick.methods), quick.trials, quick.recipes) == (5, 4, 8)
     few = make_plan(make_problem(), quick=True, trials=2).config

@@ -36,7 +36,7 @@ def compare(
         list[str] | None,
         typer.Option("--methods", "-m", help="Names with commas between them [all nine]."),
     ] = None,
-    trials: Annotated[int | None, typer.Option(help="Settings of every method [8].")] = None,
+    trials: Annotated[int | None, typer.Option(help="Settings of every method [6].")] = None,
     splits: Annotated[int | None, typer.Option(help="Repeated splits of the data [10].")] = None,
     search: Annotated[
         str, typer.Option(help="random, or tpe, which learns from earlier settings.")
@@ -107,8 +107,8 @@ def _show_files(study: Study) -> None:
     typer.echo(f"\nreport: {study.folder / REPORT}")
     if (study.folder / MODEL).is_dir():
         typer.echo(
-            f"model:  {study.folder / MODEL} ({study.verdict.recommended}; its intervals are "
-            "measured on rows that took part in the choice: `regaug fit` keeps them apart)"
+            f"model:  {study.folder / MODEL} ({study.advised}, fitted quickly; `regaug fit` tries "
+            "more, and keeps the rows of its intervals apart from every choice)"
         )
     typer.echo(f"runs:   {study.folder}")
 

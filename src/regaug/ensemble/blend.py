@@ -43,8 +43,10 @@ class Amounts:
     repeats: int = 2
 
     @classmethod
-    def of(cls, rows: int) -> "Amounts":
+    def of(cls, rows: int, *, quick: bool = False) -> "Amounts":
         """Return what a table of so many rows has time for, and sense."""
+        if quick:
+            return cls(folds=3, recipes=4, repeats=0)
         if rows < 25:
             return cls(folds=3, recipes=4, repeats=1)
         if rows <= 2_000:
@@ -60,6 +62,7 @@ def fit_blend(
     method: str = AUTO,
     hidden: Sequence[int] = (128, 128),
     seed: int = 0,
+    quick: bool = False,
     jobs: int = 1,
     observer: Observer | None = None,
 ) -> Ensemble:
@@ -82,11 +85,12 @@ def fit_blend(
             ``"boosting"``, ``"trees"`` and ``"gp"``.
         hidden: Widths of the hidden layers of the nets.
         seed: Decides everything.
+        quick: Fewer folds and recipes, and plain training alone.
         jobs: Worker processes; the model does not depend on it.
         observer: Told how far it has come.
     """
     ready = Prepared.of(data, seed=seed)
-    amounts, log = Amounts.of(len(ready.rest)), ready.may_log
+    amounts, log = Amounts.of(len(ready.rest), quick=quick), ready.may_log
     folds = fold_rows(ready.data, ready.rest, amounts.folds, seed)
     scales = (False, True) if log else (False,)
     split, has_nets = ready.splits(folds[:1])[0], method in (AUTO, NETS)

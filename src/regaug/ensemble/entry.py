@@ -29,6 +29,7 @@ def fit(
     members: int = 8,
     method_settings: Mapping[str, object] | None = None,
     seed: int = 0,
+    quick: bool = False,
     jobs: int = 1,
     progress: bool | Observer | None = None,
 ) -> Ensemble:
@@ -45,6 +46,7 @@ def fit(
         method_settings: Settings of the method that differ from its defaults, such as
             ``{"rho": 0.95}``; None if no method is named.
         seed: Decides everything.
+        quick: Try less for a blend: fewer folds and recipes, and plain training alone.
         jobs: Worker processes; the model does not depend on it. A named method needs one only.
         progress: True for a progress bar, or a function that is told how far a blend has come
             (:class:`regaug.ensemble.FitProgress`).
@@ -69,7 +71,9 @@ def fit(
                 "it has no settings, or each of its methods has settings of its own. Name a method."
             )
         with _observer(progress) as observer:
-            return fit_blend(data, method=method, seed=seed, jobs=jobs, observer=observer)
+            return fit_blend(
+                data, method=method, seed=seed, quick=quick, jobs=jobs, observer=observer
+            )
     lookup("method", method, dict.fromkeys((*methods.names(), *BLENDS)))
     own = default_recipe(len(check_table(data)))
     return fit_ensemble(

@@ -90,7 +90,7 @@ def compare(
             :class:`regaug.Problem`.
         target: The column to predict, or several, of a path or a frame.
         methods: Names of methods; all of them by default. Plain training is always among them.
-        trials: Settings that are tried of every method on every split; 8, or 4 if ``quick``. The
+        trials: Settings that are tried of every method on every split; 6, or 4 if ``quick``. The
             first stage has two recipes for each of them, and at least 8.
         splits: Repeated splits of the data; 10, or 5 if ``quick``.
         split: How a table of your own is split: ``"random"``, ``"group"`` or ``"time"``; by its
@@ -135,7 +135,7 @@ def compare(
     folder = tempfile.TemporaryDirectory() if out is None else nullcontext(str(out))
     with folder as path, _observer(progress) as observer:
         study = run_plan(plan, Path(path), workforce, data=source, observer=observer)
-        return replace(study, folder=None) if out is None else _finish(study, Path(out), seed)
+        return replace(study, folder=None) if out is None else _finish(study, Path(out), seed, jobs)
 
 
 def run_plan(
@@ -199,13 +199,14 @@ def _place(run: Run) -> tuple[str | None, str, int | None, int]:
     return run.stage, run.method, run.trial, run.split
 
 
-def _finish(study: Study, folder: Path, seed: int) -> Study:
-    """Write the report and the model of a study into its folder."""
+def _finish(study: Study, folder: Path, seed: int, jobs: int) -> Study:
+    """Write the report and the model of a study into its folder; a model that is there stays."""
     study.report(folder / REPORT)
-    if not study.is_complete or study.data is None:
+    if not study.is_complete or study.data is None or (folder / MODEL).is_dir():
         return study
     try:
-        replace(study, folder=None).model(seed=seed).save(folder / MODEL)
+        model = replace(study, folder=None).model(seed=seed, quick=True, jobs=jobs)
+        model.save(folder / MODEL)
     except RegaugError as error:  # the study is worth telling all the same
         return replace(study, notes=[*study.notes, f"No model was made: {error}"])
     return study

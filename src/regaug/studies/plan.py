@@ -20,7 +20,7 @@ from regaug.training.settings import Settings
 
 QUICK_METHODS = (REFERENCE, "mixup", "c-mixup", "ada", "foma-rho")
 # Runs of every method on a split, in the second stage.
-TRIALS, QUICK_TRIALS = 8, 4
+TRIALS, QUICK_TRIALS = 6, 4
 SPLITS, QUICK_SPLITS = 10, 5
 # Recipes of the first stage: so many for each trial of the second one, and not fewer than that.
 RECIPES_PER_TRIAL, FEWEST_RECIPES = 2, 8

@@ -223,7 +223,9 @@ class Study:
         """
         return report_writers[0](self, Path(path))
 
-    def model(self, *, members: int = 8, seed: int = 0, jobs: int = 1) -> Ensemble:
+    def model(
+        self, *, members: int = 8, seed: int = 0, quick: bool = False, jobs: int = 1
+    ) -> Ensemble:
         """Return a model that is fitted as the study advises.
 
         One that lies in the study's folder is read; otherwise it is fitted, which needs the data.
@@ -231,6 +233,7 @@ class Study:
         Args:
             members: Nets in an ensemble that is fitted with a single method.
             seed: Decides everything about it.
+            quick: Try less for a blend, as for the model that a study leaves in its folder.
             jobs: Worker processes of a blend.
         """
         if self.folder is not None and (self.folder / MODEL).is_dir():
@@ -240,7 +243,9 @@ class Study:
                 "The study knows no table to fit a model to: it was read from a folder without a "
                 "model, or made from splits. Use regaug.fit(data)."
             )
-        return fit(self.data, method=self.advised, members=members, seed=seed, jobs=jobs)
+        return fit(
+            self.data, method=self.advised, members=members, seed=seed, quick=quick, jobs=jobs
+        )
 
     @property
     def advised(self) -> str:
