@@ -73,6 +73,14 @@ def test_the_shares_are_said(blend):
     assert blend.settings is None
 
 
+def test_a_model_of_one_component_says_what_it_is(blend):
+    nets, _, ridge = blend.components[:3]
+    assert str(replace(blend, method="erm", components=(nets,))) == "erm: 2 nets"
+    assert str(replace(blend, method="ridge", components=(ridge,))) == "ridge: 2 models"
+    alone = replace(ridge, share=1.0)
+    assert str(replace(blend, components=(alone,))) == "auto: ridge 100 %; 2 models"
+
+
 def test_the_mean_and_the_spread_are_weighted_and_every_model_is_clamped(blend):
     x = blend.preparation(X)
     values, weights = [], []

@@ -451,7 +451,7 @@ def test_a_folder_keeps_runs_facts_report_and_model(tmp_path):
     assert read_facts(tmp_path) == study.facts
     model = study.model()
     assert isinstance(model, Ensemble)
-    assert model.method == study.verdict.recommended
+    assert model.method == study.advised
     again = replace(study, folder=None).model()
     assert torch.equal(model.predict([[0.1, 0.2]]).mean, again.predict([[0.1, 0.2]]).mean)
     assert Study.open(tmp_path).model().method == model.method

@@ -21,7 +21,7 @@ def describe(method: str, components: Sequence[Component]) -> str:
     """
     nets = [own for own in components if not own.is_baseline]
     total = sum(len(own.models) for own in components)
-    if len(components) == 1:
+    if len(components) == 1 and components[0].method == method:
         return f"{method}: {count(total, 'net' if nets else 'model')}"
     entries = [own for own in components if own.is_baseline]
     parts = [(share, f"{name} {percent(share)}") for name, share in shares_of(entries).items()]
