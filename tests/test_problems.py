@@ -76,12 +76,11 @@ def test_one_split_only_is_said_and_not_repeated():
     assert Problem.from_table(table, splits=1).notes == []
 
 
-def test_of_a_large_table_some_rows_are_taken_and_that_is_said(monkeypatch):
-    monkeypatch.setattr(module, "MOST_ROWS", 50)
-    problem = Problem.from_table(make_data(200), splits=2)
+def test_of_a_large_table_some_rows_are_taken_and_that_is_said():
+    problem = Problem.from_table(make_data(200), splits=2, most_rows=50)
     assert problem.notes == ["The study looks at 50 of the 200 rows."]
     assert [len(part) for part in problem.splits[0].parts.values()] == [30, 10, 10]
-    assert Problem.from_table(make_data(50), splits=2).notes == []
+    assert Problem.from_table(make_data(50), splits=2, most_rows=50).notes == []
 
 
 @pytest.mark.parametrize(

@@ -20,11 +20,14 @@ from regaug.data.tabular.table import Table
 from regaug.exceptions import ArgumentError, ArgumentTypeError
 from regaug.metrics import METRICS, MetricName
 from regaug.models import MLP, DeepDTA, LSTNet, R2Plus1D18, ResNet18
+from regaug.models.mlp import NetForm
 
 MakeNet = Callable[..., nn.Module]
 
 # A study of more rows than that looks at so many of them.
-MOST_ROWS = 20_000
+MOST_ROWS = 12_000
+# Seconds that a step of a table net takes in a stack, and that a row takes for each of its weights.
+_STEP, _WEIGHT = 3e-5, 3e-10
 
 
 class LoadedSplits(Sequence[Split]):
@@ -70,6 +73,12 @@ class Cost:
 
     step: float = 3.3e-4
     sample: float = 0.0
+
+    @classmethod
+    def of_table(cls, columns: int, targets: int, hidden: Sequence[int] = (128, 128)) -> Self:
+        """Return what the net of a table takes, trained beside others."""
+        periodic = tuple(range(columns))
+        return cls(_STEP, _WEIGHT * NetForm(columns, targets, tuple(hidden), 0.1, periodic).size)
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,6 +155,7 @@ class Problem:
         split: SplitRule | None = None,
         metric: MetricName = "rmse",
         seed: int = 0,
+        most_rows: int = MOST_ROWS,
     ) -> Self:
         """Make the problem of a table: the table net on repeated splits of its rows.
 
@@ -156,6 +166,7 @@ class Problem:
                 groups or times by default, if it has such a column.
             metric: The error that chooses and is compared.
             seed: Which of the possible splits.
+            most_rows: Look at so many rows if there are more.
         """
         if not isinstance(data, Data):
             raise ArgumentTypeError(
@@ -181,12 +192,14 @@ class Problem:
             parts = parts[:1]
             notes.append("This data has one split only, so nothing can be said of certainty.")
         total = sum(len(part) for part in parts[0].parts.values())
-        if total > MOST_ROWS:
-            notes.append(f"The study looks at {MOST_ROWS:,} of the {total:,} rows.")
-            parts = [part.subsample(MOST_ROWS, seed=seed) for part in parts]
+        if total > check_integer("most_rows", most_rows, 1):
+            notes.append(f"The study looks at {most_rows:,} of the {total:,} rows.")
+            parts = [part.subsample(most_rows, seed=seed) for part in parts]
         # The three parts and nothing else: what a worker needs.
         whole = [Split(part.train, part.validation, part.test) for part in parts]
-        return cls(whole, metric=metric, name=data.info.name, notes=notes)
+        columns, targets = whole[0].train.x[0].numel(), whole[0].train.y.shape[1]
+        cost = Cost.of_table(columns, targets)
+        return cls(whole, metric=metric, name=data.info.name, notes=notes, cost=cost)
 
     @classmethod
     def named(cls, name: str, *, splits: int = 10, metric: MetricName | None = None) -> Self:

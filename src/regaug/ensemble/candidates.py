@@ -15,7 +15,6 @@ from regaug.data.base import Rows
 from regaug.ensemble.component import Component, Models, Predictors
 from regaug.ensemble.members import is_usable, stack_members
 from regaug.ensemble.prepared import Prepared
-from regaug.models.mlp import NetForm
 from regaug.problems import Cost, Problem
 from regaug.runs.executors import run_here, run_in_processes
 from regaug.runs.kept import KeepingWorker, KeptRecord
@@ -25,9 +24,6 @@ from regaug.runs.tasks import estimate_seconds, make_tasks
 from regaug.training.results import RunResult
 from regaug.training.settings import Settings
 
-# Seconds that a step takes, that a training row takes for each weight of the net, and that a
-# baseline takes for each number of the table beside what it takes on small ones.
-_STEP, _WEIGHT, _NUMBER = 3e-5, 4e-10, 2e-5
 # The problems: the targets as they are, and their logarithms.
 _PLAIN, _LOG = "plain", "log"
 
@@ -125,14 +121,13 @@ class Folds:
         self.target, self.bounds = ready.y[self.rows], ready.bounds(log=ready.may_log)
         scales = {_PLAIN: False} | ({_LOG: True} if ready.may_log else {})
         (_, columns), targets = ready.x.shape, ready.y.shape[1]
-        form = NetForm(columns, targets, tuple(hidden), periodic=tuple(range(columns)))
         self.problems: Mapping[str, Problem] = {
             name: Problem(
                 ready.splits(folds, log=log),
                 is_scaled=True,
                 name=name,
-                hidden=form.hidden,
-                cost=Cost(_STEP, _WEIGHT * form.size),
+                hidden=tuple(hidden),
+                cost=Cost.of_table(columns, targets, hidden),
             )
             for name, log in scales.items()
         }
@@ -144,8 +139,7 @@ class Folds:
         runs = {own: self._runs(own) for own in tries}
         flat = [run for own in runs.values() for run in own]
         if not self.done:
-            large = sum(run.is_baseline for run in flat) * self.ready.x.numel() * _NUMBER
-            expected = estimate_seconds(flat, self.problems) + large
+            expected = estimate_seconds(flat, self.problems)
             self._tell(expected * self.total / len(flat) / self.jobs)
         found: dict[str, RunResult] = {}
         for records in self._execute(flat):

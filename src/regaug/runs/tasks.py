@@ -1,5 +1,6 @@
 """Do runs: which of them together, by whom, until when, and what becomes of the records."""
 
+import math
 import signal
 import threading
 import time
@@ -23,8 +24,11 @@ from regaug.training.stacked import MOST_RUNS
 Executor = Literal["process", "ray"]
 Report = Callable[[Sequence[RunRecord]], None]
 
-# What a baseline takes, and what begins with every command, in seconds.
-_BASELINE, _START = 0.6, 2.0
+# What a baseline takes on a small table and for each number of a large one, and what begins with
+# every command, in seconds.
+_BASELINE, _NUMBER, _START = 0.5, 2e-5, 2.0
+# The share of its epochs that a run takes which ends with the worse half, and one that may stop.
+_HALVED, _STOPPED = 0.55, 0.35
 
 
 @dataclass(frozen=True)
@@ -80,18 +84,22 @@ def make_tasks(runs: Iterable[Run], problems: Mapping[str, Problem]) -> list[Tas
 
 def estimate_seconds(runs: Iterable[Run], problems: Mapping[str, Problem]) -> float:
     """Return about how long some runs take one worker; right within a factor of two or so."""
-    rows: dict[str, int] = {}
+    rows: dict[str, tuple[int, int]] = {}
     total = _START
     for run in runs:
-        if run.settings is None:
-            total += _BASELINE
-            continue
-        problem, epochs = problems[run.problem], run.settings.epochs
+        problem = problems[run.problem]
         if run.problem not in rows:
-            rows[run.problem] = len(problem.splits[0].train)
-        n = rows[run.problem]
+            train = problem.splits[0].train
+            rows[run.problem] = len(train), math.prod(train.x.shape)
+        n, numbers = rows[run.problem]
+        if run.settings is None:
+            total += _BASELINE + _NUMBER * numbers
+            continue
+        epochs = float(run.settings.epochs)
         if run.settings.patience is not None:  # most stop early
-            epochs = min(epochs, max(10, epochs // 4))
+            epochs = min(epochs, max(10.0, _STOPPED * epochs))
+        elif run.stage is not None:
+            epochs *= _HALVED
         steps = max(1, n // run.settings.batch_size)
         total += epochs * (steps * problem.cost.step + n * problem.cost.sample)
     return total

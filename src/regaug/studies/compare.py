@@ -15,7 +15,7 @@ from regaug.data.splits import SplitRule
 from regaug.data.tabular.table import Table
 from regaug.exceptions import ArgumentError, ArgumentTypeError, RegaugError
 from regaug.metrics import MetricName
-from regaug.problems import Problem
+from regaug.problems import MOST_ROWS, Problem
 from regaug.runs.record import RunRecord
 from regaug.runs.run import Run
 from regaug.runs.store import Store
@@ -23,7 +23,7 @@ from regaug.runs.tasks import Executor, Report, Workforce, do_runs, estimate_sec
 from regaug.runs.worker import Worker
 from regaug.studies.config import Search
 from regaug.studies.facts import describe, write_facts
-from regaug.studies.plan import QUICK_SPLITS, SPLITS, Plan, make_plan
+from regaug.studies.plan import QUICK_ROWS, QUICK_SPLITS, SPLITS, Plan, make_plan
 from regaug.studies.rounds import plan_rounds
 from regaug.studies.study import MODEL, REPORT, Study
 from regaug.studies.targets import make_targets, write_targets
@@ -125,7 +125,10 @@ def compare(
             )
     elif isinstance(table, Data):
         number = splits if splits is not None else QUICK_SPLITS if quick else SPLITS
-        problem = Problem.from_table(table, splits=number, split=split, metric=metric, seed=seed)
+        most = QUICK_ROWS if quick else MOST_ROWS
+        problem = Problem.from_table(
+            table, splits=number, split=split, metric=metric, seed=seed, most_rows=most
+        )
     else:
         problem = Problem(table, metric=metric)
     if independent:

@@ -37,8 +37,8 @@ PORTFOLIO: tuple[Mapping[str, Any], ...] = (
     {"frequencies": 0, "linear": False},
 )
 _BATCH, _LARGEST_BATCH, _PATIENCE = 32, 512, 30
-# Rows of training that an epoch is as long as 200 epochs are to be; with more rows there are fewer.
-_EPOCHS, _FEWEST_EPOCHS, _USUAL_ROWS = 200, 50, 2_000
+# Epochs of a table of up to so many training rows; with more rows there are fewer.
+_EPOCHS, _FEWEST_EPOCHS, _USUAL_ROWS = 200, 50, 1_000
 
 
 def default_recipe(rows: int) -> Settings:
