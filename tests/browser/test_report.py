@@ -133,7 +133,7 @@ def test_everything_is_there_and_fits_the_screen(
     browser.open(path, width=width, dark=dark)
     assert "plain" in browser.run("return document.getElementById('verdict').innerText")
     rows = browser.run("return document.querySelectorAll('#table-leaderboard tbody tr').length")
-    assert rows == 5  # two nets and three baselines
+    assert rows == 9  # two nets, five baselines and two that are made of them
     shown = browser.run(
         "return [...document.querySelectorAll('figure')].filter(figure => {"
         "  const box = figure.querySelector('svg').getBoundingClientRect();"

@@ -93,7 +93,7 @@ def test_it_leaves_a_report_a_model_and_every_run(folder, houses):
     study = Study.open(folder)
     assert set(study.chosen) == {"erm", "mixup"} | BESIDE
     model = Ensemble.load(folder / "model")
-    assert model.method == study.verdict.recommended
+    assert model.method == study.advised
     assert len(model.predict(houses)) == 90
 
 

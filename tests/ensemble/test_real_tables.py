@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from regaug.data import load
-from regaug.ensemble import leave_out
-from regaug.studies.auto import fit
+from regaug.ensemble import fit, leave_out
 
 SPLITS = 10
 

@@ -179,6 +179,9 @@ SETTINGS = {
     "clip": 0.7,
     "patience": 7,
     "metric": "mae",
+    "frequencies": 7,
+    "spread": 0.7,
+    "linear": True,
     "method_settings": {"rho": 0.6},
 }
 

@@ -37,19 +37,19 @@ def test_the_seed_decides_what_is_drawn():
 
 
 def test_a_portfolio_comes_before_what_is_drawn(monkeypatch):
-    monkeypatch.setattr(module, "PORTFOLIO", ({"learning_rate": 0.02}, {"batch_size": 16}))
-    for rows, size in ((200, 16), (10**6, 256)):
+    monkeypatch.setattr(module, "PORTFOLIO", ({"learning_rate": 0.02}, {"linear": False}))
+    for rows in (200, 10**6):
         usual, found = default_recipe(rows), draw_recipes(3, seed=0, rows=rows)
-        expected = [usual, replace(usual, learning_rate=0.02), replace(usual, batch_size=size)]
+        expected = [usual, replace(usual, learning_rate=0.02), replace(usual, linear=False)]
         assert found == expected
         assert draw_recipes(1, seed=0, rows=rows) == [usual]
 
 
-def test_recipes_whose_rate_falls_to_zero_do_not_end_before():
+def test_recipes_whose_rate_falls_to_zero_have_more_patience():
     found = draw_recipes(20, seed=0, rows=200)
     assert {own.schedule for own in found} == {"constant", "cosine", "waves"}
     for own in found:
-        assert (own.patience is None) == (own.schedule != "constant")
+        assert own.patience == (30 if own.schedule == "constant" else 60)
 
 
 def test_large_tables_have_fewer_epochs():

@@ -45,7 +45,7 @@ def fit(
     Some rows are put aside to measure how good it is and to make its intervals honest. What auto
     is made of is chosen on the other rows, five times a fifth of them; it says the share of each.
 
-    Examples: regaug fit houses.csv --target price --out model/
+    Example: regaug fit houses.csv --target price --out model/
 
     regaug fit houses.csv --target price --method gp --out model/
 

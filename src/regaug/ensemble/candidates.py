@@ -136,6 +136,8 @@ class Folds:
 
     def fit(self, tries: Sequence[Try]) -> list[Candidate]:
         """Fit all models of some candidates; those with a model that failed are left out."""
+        if not tries:
+            return []
         runs = {own: self._runs(own) for own in tries}
         flat = [run for own in runs.values() for run in own]
         if not self.done:

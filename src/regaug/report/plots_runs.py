@@ -110,8 +110,9 @@ def _median_history(runs: Sequence[RunRecord]) -> dict[str, list[float]]:
         table = np.full((len(runs), epochs), np.nan)
         for own, run in zip(table, runs, strict=True):
             values = np.array(run.curves[part], dtype=np.float64)[:epochs]
-            own[: len(values)] = values
-            own[len(values) :] = values[-1]
+            known = np.flatnonzero(np.isfinite(values))
+            if len(known):  # curves have a point after every few epochs
+                own[:] = np.interp(np.arange(epochs), known, values[known])
         medians[part] = [
             float(np.median(known)) if len(known := column[np.isfinite(column)]) else math.nan
             for column in table.T

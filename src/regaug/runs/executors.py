@@ -55,34 +55,46 @@ def run_in_processes(
     Every process gets a copy of the worker and uses one thread, whatever ``jobs`` is, so that
     results do not depend on it. A task is asked for when there is a process for it.
     """
+    with process_pool(worker, jobs) as pool:
+        yield from run_in_pool(worker, tasks, pool=pool, jobs=jobs)
+
+
+def process_pool(worker: Worker, jobs: int) -> ProcessPoolExecutor:
+    """Return processes that have a copy of the worker; each is started when there is a task."""
     # Not forked: a fork of a process whose torch has threads can hang.
-    with ProcessPoolExecutor(jobs, get_context("spawn"), _start, (worker,)) as pool:
+    return ProcessPoolExecutor(jobs, get_context("spawn"), _start, (worker,))
 
-        def start(task: Task) -> Future[list[RunRecord]]:
-            # A process that is started now ignores Ctrl-C from its beginning. It reaches all
-            # processes of a terminal; the one that was started by hand decides what to do.
-            with handling(signal.SIGINT, signal.SIG_IGN):
-                try:
-                    return pool.submit(_do, task)
-                except (AttributeError, PicklingError, TypeError) as error:
-                    raise ArgumentError(
-                        "`model` and `splits` of a problem must be such that they can be sent to "
-                        f"another process, got: {error}. Define `model` in a module, not in a "
-                        "function and not by lambda, or take jobs=1."
-                    ) from error
 
-        first = partial(wait, return_when=FIRST_COMPLETED)
-        try:
-            for future in keep_busy(tasks, [], jobs=jobs, start=start, wait=first):
-                yield future.result()
-        except BrokenProcessPool as error:
-            raise RegaugError(
-                "A worker process was ended from outside, perhaps for want of memory. What was "
-                "finished is kept; continue with the same command and fewer jobs (-j)."
-            ) from error
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+def run_in_pool(
+    worker: Worker, tasks: Iterable[Task], *, pool: ProcessPoolExecutor, jobs: int
+) -> Iterator[list[RunRecord]]:
+    """Do tasks in processes that have a copy of the worker, and may have done others before."""
+
+    def start(task: Task) -> Future[list[RunRecord]]:
+        # A process that is started now ignores Ctrl-C from its beginning. It reaches all
+        # processes of a terminal; the one that was started by hand decides what to do.
+        with handling(signal.SIGINT, signal.SIG_IGN):
+            try:
+                return pool.submit(_do, task)
+            except (AttributeError, PicklingError, TypeError) as error:
+                raise ArgumentError(
+                    "`model` and `splits` of a problem must be such that they can be sent to "
+                    f"another process, got: {error}. Define `model` in a module, not in a "
+                    "function and not by lambda, or take jobs=1."
+                ) from error
+
+    first = partial(wait, return_when=FIRST_COMPLETED)
+    try:
+        for future in keep_busy(tasks, [], jobs=jobs, start=start, wait=first):
+            yield future.result()
+    except BrokenProcessPool as error:
+        raise RegaugError(
+            "A worker process was ended from outside, perhaps for want of memory. What was "
+            "finished is kept; continue with the same command and fewer jobs (-j)."
+        ) from error
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
 
 
 def keep_busy(

@@ -14,7 +14,7 @@ from typing import Literal
 from regaug._checks import check_choice, check_integer, check_range
 from regaug.exceptions import ArgumentError
 from regaug.problems import Problem
-from regaug.runs.executors import handling, pending, run_here, run_in_processes
+from regaug.runs.executors import handling, pending, process_pool, run_here, run_in_pool
 from regaug.runs.record import RunRecord
 from regaug.runs.run import Run
 from regaug.runs.store import Store
@@ -122,7 +122,7 @@ def do_runs(
     """
     minutes = workforce.max_minutes
     end = None if minutes is None else time.monotonic() + 60 * minutes
-    with _stoppable() as stopped, _workers(workforce) as execute:
+    with _stoppable() as stopped, _workers(workforce, worker) as execute:
 
         def is_over() -> bool:
             return stopped.is_set() or (end is not None and time.monotonic() > end)
@@ -146,7 +146,9 @@ def do_runs(
 
 
 @contextmanager
-def _workers(workforce: Workforce) -> Iterator[Callable[..., Iterator[list[RunRecord]]]]:
+def _workers(
+    workforce: Workforce, worker: Worker
+) -> Iterator[Callable[..., Iterator[list[RunRecord]]]]:
     """Give the function that does tasks, and keep alive for a while what it needs."""
     jobs = workforce.jobs
     if workforce.executor == "ray":
@@ -154,8 +156,11 @@ def _workers(workforce: Workforce) -> Iterator[Callable[..., Iterator[list[RunRe
 
         with running_ray(jobs=jobs, address=workforce.ray_address):
             yield partial(run_on_ray, jobs=jobs)
+    elif jobs == 1:
+        yield run_here
     else:
-        yield run_here if jobs == 1 else partial(run_in_processes, jobs=jobs)
+        with process_pool(worker, jobs) as pool:  # for all rounds: a process takes seconds to start
+            yield partial(run_in_pool, pool=pool, jobs=jobs)
 
 
 @contextmanager

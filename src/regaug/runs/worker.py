@@ -16,6 +16,10 @@ from regaug.training.settings import Recorded
 Task = tuple[Run, ...]
 
 
+# Learning curves have a point after so many epochs.
+_EVERY = 10
+
+
 class Worker:
     """Does the runs of some problems.
 
@@ -40,6 +44,7 @@ class Worker:
                 [run.settings or Settings() for run in task],
                 hidden=problem.hidden,
                 record=self._recorded,
+                every=_EVERY,
                 # A study looks for the good ones; the reproduction's runs are as published.
                 halve=task[0].stage is not None,
             )

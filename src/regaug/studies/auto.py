@@ -49,5 +49,6 @@ def choose_run(
         return Choice(next(run for run in plan.runs if run.method == REFERENCE), {})
     with tempfile.TemporaryDirectory() as folder:
         study = run_plan(plan, Path(folder), Workforce(jobs), observer=observer)
-    errors = {row.name: math.inf if row.mean is None else row.mean for row in study.comparison.rows}
+    nets = [row for row in study.comparison.rows if row.is_net]
+    errors = {row.name: math.inf if row.mean is None else row.mean for row in nets}
     return Choice(study.best[study.verdict.recommended], errors)

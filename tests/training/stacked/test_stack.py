@@ -284,9 +284,9 @@ def stacks(monkeypatch):
     seen = []
 
     class Watched(stack.Stack):
-        def __init__(self, runs, *others):
+        def __init__(self, runs, *others, **options):
             seen.append([run.number for run in runs])
-            super().__init__(runs, *others)
+            super().__init__(runs, *others, **options)
 
     monkeypatch.setattr(many, "Stack", Watched)
     return seen

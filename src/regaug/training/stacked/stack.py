@@ -28,7 +28,8 @@ class Stack:
     """Runs of one form (:attr:`Training.form`), trained together.
 
     Runs with more steps in an epoch come first, so that those which take part in a step are always
-    the first ones. A run that has ended leaves the stack; with ``halve`` those that are behind end
+    the first ones. Parts other than the validation rows are looked at ``every`` so many epochs. A
+    run that has ended leaves the stack; with ``halve`` those that are behind end
     early (:class:`regaug.training.stacked.halving.Halving`). ``block`` numbers of a hidden layer
     are held at a time when a part is predicted (32 MB).
     """
@@ -39,11 +40,12 @@ class Stack:
         dtype: torch.dtype,
         recorded: Sequence[Recorded],
         *,
+        every: int = 1,
         halve: bool = False,
         block: int = 2**23,
     ) -> None:
         self.runs = sorted(runs, key=lambda run: (-len(run.sampler), repr(run.rates)))
-        self.recorded, self.block = recorded, block
+        self.recorded, self.every, self.block = recorded, every, block
         self._halving = Halving() if halve and runs[0].has_validation else None
         # With a linear part and without it a split is not the same.
         first = {run.learns: run for run in reversed(runs)}
@@ -69,7 +71,7 @@ class Stack:
         epoch = 0
         while self.runs:
             start = time.perf_counter()
-            self._note(self.train_epoch(epoch))
+            self._note(self.train_epoch(epoch), epoch)
             if self._halving is not None:
                 self._halving.end(self.runs)
             seconds = (time.perf_counter() - start) / len(self.runs)
@@ -102,12 +104,13 @@ class Stack:
             loss.masked_fill_(step.is_lost, math.nan)
         return loss, self._learner.gradient
 
-    def _note(self, losses: Sequence[float]) -> None:
+    def _note(self, losses: Sequence[float], epoch: int) -> None:
         """Add the epoch to the history of every run, and keep the weights of the best."""
         metric = self.runs[0].settings.metric
+        looked_at = self.recorded if epoch % self.every == 0 else ("validation",)
         errors = {
             part: self.rows.errors(part, self._predict(part), self.split_of_run, metric)
-            for part in self.recorded
+            for part in looked_at
             if self.rows.parts[part].places.numel()
         }
         is_best = []
