@@ -43,7 +43,7 @@ from regaug.training.recipe import draw_recipes
 METHODS = ("erm", "c-mixup", "foma-rho")
 BESIDE = ("nets", "auto", "mean", "ridge")
 SIZE = {"methods": METHODS, "trials": 4}
-RECIPES = 8
+RECIPES = 6
 RUNS = RECIPES * 3 + 3 * 4 * 3 + 2 * 3
 
 

@@ -95,9 +95,9 @@ def test_the_defaults_are_those_of_the_documentation():
     assert plan.config.recipes == 12
     assert sum(not run.is_baseline for run in plan.runs) == (12 + 9 * 6) * 10
     quick = make_plan(make_problem(splits=5), quick=True).config
-    assert (len(quick.methods), quick.trials, quick.recipes) == (5, 4, 8)
+    assert (len(quick.methods), quick.trials, quick.recipes) == (5, 3, 6)
     few = make_plan(make_problem(), quick=True, trials=2).config
-    assert (few.trials, few.recipes) == (2, 8)
+    assert (few.trials, few.recipes) == (2, 6)
 
 
 @pytest.mark.parametrize("methods", [["mixup"], ["mixup", "erm"], ["mixup", "mixup"]])
