@@ -7,7 +7,7 @@ import pytest
 
 from regaug.data import load
 from regaug.ensemble import leave_out
-from regaug.studies.auto import fit
+from regaug.ensemble.entry import fit
 
 SPLITS = 10
 
