@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from regaug.data import load
-from regaug.ensemble import fit, leave_out
+from regaug.ensemble import leave_out
+from regaug.ensemble.entry import fit
 
 SPLITS = 10
 
