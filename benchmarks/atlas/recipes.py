@@ -139,7 +139,8 @@ def show() -> None:
             for own in tables
         ]
         print(
-            f"{size:3d} recipes: portfolio {100 * np.mean(held):+.1f} %, drawn {100 * np.mean(drawn):+.1f} %"
+            f"{size:3d} recipes: portfolio {100 * np.mean(held):+.1f} %, "
+            f"drawn {100 * np.mean(drawn):+.1f} %"
         )
 
 
