@@ -48,7 +48,17 @@ def test_the_script_runs_and_has_the_chosen_settings(make_study, make_facts, tmp
     assert settings.learning_rate == 0.0123457
     assert dict(settings.method_settings) == methods.get("c-mixup").settings()
     assert found["split"].log
-    assert found["net"].inputs == 1
+    assert found["result"].weights["block_1.linear.weight"].shape[1] == 1
+
+
+def test_a_place_that_no_stack_has_is_trained_by_itself(make_study, make_facts):
+    def at_both(record):
+        settings = record.run.settings and Settings(method_settings={"place": methods.BOTH})
+        return replace(record, run=replace(record.run, settings=settings))
+
+    script = python_recipe(make_study(change=at_both, facts=make_facts()), "c-mixup")
+    assert "net = MLP(" in script
+    assert "fit_many" not in script
 
 
 def test_a_command_is_quoted_for_the_shell(make_study, make_facts):

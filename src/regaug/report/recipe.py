@@ -19,10 +19,8 @@ def python_recipe(study: Study, method: str) -> str:
     run, hidden = study.best[method], study.config.hidden
     log = ", log=True" if run.log else ""
     settings = f"settings = Settings(\n{_settings(run.settings or Settings())}\n)"
-    end = f"""\
-result = fit(net, split, {_value(method)}, settings)
-print(result.scores["test"].{study.comparison.metric})
-"""
+    shown = f'print(result.scores["test"].{study.comparison.metric})\n'
+    end = f"result = fit(net, split, {_value(method)}, settings)\n{shown}"
     if not hidden:  # not the net for tables
         return f"""\
 import regaug
@@ -33,6 +31,17 @@ split = problem.split(0{log})
 {settings}
 net = problem.make_net(split, seed=0)
 {end}"""
+    if run.can_stack:
+        return f"""\
+import regaug
+from regaug.data import standardize
+from regaug.training import Settings, fit_many
+
+data = {_open(study)}
+split = standardize(data.split(seed=0){log})
+{settings}
+(result,) = fit_many(split, {_value(method)}, [settings], hidden={hidden!r})
+{shown}"""
     return f"""\
 import regaug
 from regaug.data import standardize
