@@ -245,5 +245,5 @@ def test_the_table_on_a_terminal_has_the_best_value_of_every_method(plan, metric
     with console.capture() as text:
         console.print(shown._table(progress))
     lines = [line.split() for line in text.get().splitlines()]
-    assert ["erm", "3", "/", "20", best] in lines
+    assert ["erm", "3", "/", "16", best] in lines
     assert ["ridge", "0", "/", "2"] in lines

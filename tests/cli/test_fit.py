@@ -31,7 +31,7 @@ def small_blend(monkeypatch):
     """A blend that takes seconds: three folds, a few short trainings, two baselines."""
     monkeypatch.setattr(blend, "BASELINES", ("ridge", "gp"))
     monkeypatch.setattr(blend, "METHODS", ("mixup",))
-    monkeypatch.setattr(blend.Amounts, "of", lambda rows: blend.Amounts(3, 2, 2))
+    monkeypatch.setattr(blend.Amounts, "of", lambda rows, **quick: blend.Amounts(3, 2, 2))
     usual = recipe.default_recipe
 
     def short(rows):

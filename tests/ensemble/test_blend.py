@@ -23,7 +23,7 @@ AMOUNTS, ALL = Amounts.of, blend.BASELINES
 def _short(monkeypatch):
     usual = recipe.default_recipe
     monkeypatch.setattr(recipe, "default_recipe", lambda rows: replace(usual(rows), epochs=4))
-    monkeypatch.setattr(Amounts, "of", lambda rows: Amounts(3, 2, 1))
+    monkeypatch.setattr(Amounts, "of", lambda rows, **quick: Amounts(3, 2, 1))
     monkeypatch.setattr(blend, "METHODS", ("mixup",))
     monkeypatch.setattr(blend, "BASELINES", ("ridge", "gp"))  # the others take seconds
 
