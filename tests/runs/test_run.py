@@ -182,6 +182,7 @@ SETTINGS = {
     "frequencies": 7,
     "spread": 0.7,
     "linear": True,
+    "halve": True,
     "method_settings": {"rho": 0.6},
 }
 

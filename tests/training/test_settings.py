@@ -28,6 +28,7 @@ from regaug.training import Settings
         ("frequencies", -1),
         ("spread", 0.0),
         ("linear", 1),
+        ("halve", None),
     ],
 )
 def test_values_out_of_range_are_refused_by_name(name, value):
@@ -52,7 +53,13 @@ def test_settings_are_given_by_name_and_cannot_change():
 
 
 def test_plain_values_go_through_json_and_build_the_same_settings():
-    own = {"frequencies": 8, "spread": 0.2, "linear": True, "method_settings": {"rho": 0.95}}
+    own = {
+        "frequencies": 8,
+        "spread": 0.2,
+        "linear": True,
+        "halve": True,
+        "method_settings": {"rho": 0.95},
+    }
     settings = Settings(epochs=3, clip=0.5, patience=2, metric="mae", **own)
     values = settings.to_dict()
     assert set(values) == {field.name for field in dataclasses.fields(Settings)}
@@ -61,7 +68,7 @@ def test_plain_values_go_through_json_and_build_the_same_settings():
 
 def test_what_is_stored_of_a_plain_net_does_not_name_what_it_has_not():
     values = Settings().to_dict()
-    assert not {"frequencies", "spread", "linear"} & set(values)
+    assert not {"frequencies", "spread", "linear", "halve"} & set(values)
     assert Settings.from_dict(values) == Settings()
     assert Settings.from_dict(Settings(linear=True).to_dict()) == Settings(linear=True)
 

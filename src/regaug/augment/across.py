@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import torch
@@ -170,3 +170,7 @@ class AtOnce(AcrossRuns[Part]):
         """Return the number of the last batch of each run, and the run's augmentation."""
         last = {run: number for number, run in enumerate(runs.tolist())}
         return [(number, self.parts[run]) for run, number in last.items()]
+
+
+# Whatever the augmentation draws.
+Across: TypeAlias = AcrossRuns[Any]

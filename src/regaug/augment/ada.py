@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import torch
@@ -14,7 +14,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from regaug import _random
 from regaug._checks import check_finite, check_integer, check_range
-from regaug.augment.across import AcrossRuns, AtOnce, Given
+from regaug.augment.across import Across, AtOnce, Given
 from regaug.augment.base import Augmentation
 from regaug.augment.joint import Known, as_rows, joint_rows
 from regaug.augment.numbers import Indices, Values
@@ -134,7 +134,7 @@ class ADA(Augmentation[ADAParams]):
         return new_x.reshape(x.shape), new_y.reshape(y.shape)
 
     @classmethod
-    def across(cls, parts: Sequence[Self], *, ahead: bool = False) -> AcrossRuns[Any]:
+    def across(cls, parts: Sequence[Self], *, ahead: bool = False) -> Across:
         """Put the augmentations of several runs together: all batches are one stack."""
         return _ADAAcross(parts, ahead=ahead)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeAlias, TypeVar
 
 import numpy as np
 import torch
@@ -12,7 +12,7 @@ from torch.utils.data import default_collate, get_worker_info
 from regaug import _random
 from regaug._checks import check_batch, check_range
 from regaug.augment import recomputation
-from regaug.augment.across import AcrossRuns
+from regaug.augment.across import Across, AcrossRuns
 from regaug.augment.layer import AtLayer
 from regaug.exceptions import ArgumentError
 
@@ -188,7 +188,7 @@ class Augmentation(nn.Module, Generic[Params]):
         return new_x, new_y
 
     @classmethod
-    def across(cls, parts: Sequence[Self], *, ahead: bool = False) -> AcrossRuns[Any]:
+    def across(cls, parts: Sequence[Self], *, ahead: bool = False) -> Across:
         """Put the augmentations of several trainings together, which then act at once.
 
         The parts, one for each run, are alike in :attr:`structure`. This is the plain way, one run
@@ -272,10 +272,13 @@ class Augmentation(nn.Module, Generic[Params]):
         return params
 
 
+AnyAugmentation: TypeAlias = Augmentation[Any]  # whatever it draws
+
+
 class CollateAndAugment:
     """Collate samples ``(x, y)`` into a batch and augment it."""
 
-    def __init__(self, augmentation: Augmentation[Any]) -> None:
+    def __init__(self, augmentation: AnyAugmentation) -> None:
         self.augmentation = augmentation
         self._worker_seed: int | None = None
 

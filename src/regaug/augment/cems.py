@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
 import torch
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from regaug import _random
 from regaug._checks import check_finite, check_integer, check_range
-from regaug.augment.across import AcrossRuns, AtOnce, Given
+from regaug.augment.across import Across, AtOnce, Given
 from regaug.augment.base import Augmentation
 from regaug.augment.joint import (
     Dimension,
@@ -164,7 +164,7 @@ class CEMS(Augmentation[CEMSParams]):
         return new_x.reshape(x.shape), new_y.reshape(y.shape)
 
     @classmethod
-    def across(cls, parts: Sequence[Self], *, ahead: bool = False) -> AcrossRuns[Any]:
+    def across(cls, parts: Sequence[Self], *, ahead: bool = False) -> Across:
         """Put the augmentations of several runs together: what they know is one table."""
         return _CEMSAcross(parts, ahead=ahead)
 

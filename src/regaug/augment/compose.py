@@ -8,8 +8,8 @@ from typing import Any, Self, TypeAlias, cast
 import torch
 from torch import Tensor, nn
 
-from regaug.augment.across import AcrossRuns, Given
-from regaug.augment.base import Augmentation
+from regaug.augment.across import Across, AcrossRuns, Given
+from regaug.augment.base import AnyAugmentation, Augmentation
 from regaug.augment.joint import Known
 from regaug.augment.numbers import Indices
 from regaug.exceptions import ArgumentTypeError
@@ -40,7 +40,7 @@ class Identity(Augmentation[None]):
         return x, y
 
     @classmethod
-    def across(cls, parts: Sequence[Self], *, ahead: bool = False) -> AcrossRuns[Any]:
+    def across(cls, parts: Sequence[Self], *, ahead: bool = False) -> Across:
         """Put the augmentations of several runs together: nothing happens in any."""
         return _NothingAcross(parts, ahead=ahead)
 
@@ -92,7 +92,7 @@ class Compose(Augmentation[Draws]):
 
     def __init__(
         self,
-        *augmentations: Augmentation[Any],
+        *augmentations: AnyAugmentation,
         p: float = 1.0,
         append: bool = False,
         anneal: float | None = None,
@@ -103,7 +103,7 @@ class Compose(Augmentation[Draws]):
         if generator is None and augmentations:
             generator = augmentations[0].generator
         super().__init__(p=p, append=append, anneal=anneal, generator=generator)
-        self.parts = cast(Sequence[Augmentation[Any]], nn.ModuleList(augmentations))
+        self.parts = cast(Sequence[AnyAugmentation], nn.ModuleList(augmentations))
         self.learns = any(part.learns for part in augmentations)
         self.paired = any(part.paired for part in augmentations)
         self.weighs = any(part.weighs for part in augmentations)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
 import torch
@@ -10,7 +10,7 @@ from torch import Tensor
 
 from regaug import _random
 from regaug._checks import check_choice, check_range
-from regaug.augment.across import AcrossRuns, AtOnce, Given
+from regaug.augment.across import Across, AtOnce, Given
 from regaug.augment.base import Augmentation
 from regaug.augment.joint import (
     Dimension,
@@ -163,7 +163,7 @@ class FOMA(Augmentation[FOMAParams]):
         return new_x.reshape(x.shape), new_y.reshape(y.shape)
 
     @classmethod
-    def across(cls, parts: Sequence[Self], *, ahead: bool = False) -> AcrossRuns[Any]:
+    def across(cls, parts: Sequence[Self], *, ahead: bool = False) -> Across:
         """Put the augmentations of several runs together: all batches are one stack."""
         return _FOMAAcross(parts, ahead=ahead)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import torch
@@ -10,7 +10,7 @@ from torch import Tensor
 
 from regaug import _random
 from regaug._checks import check_range
-from regaug.augment.across import AcrossRuns, AtOnce, Given
+from regaug.augment.across import Across, AtOnce, Given
 from regaug.augment.base import Augmentation
 from regaug.augment.joint import as_rows
 from regaug.augment.numbers import Indices, Values
@@ -94,7 +94,7 @@ class Mixup(Augmentation[MixupParams]):
         return x[:half], y[:half]
 
     @classmethod
-    def across(cls, parts: Sequence[Self], *, ahead: bool = False) -> AcrossRuns[Any]:
+    def across(cls, parts: Sequence[Self], *, ahead: bool = False) -> Across:
         """Put the augmentations of several runs together: all batches are one stack."""
         return _MixupAcross(parts, ahead=ahead)
 
@@ -152,7 +152,7 @@ class CMixup(Mixup):
         self.bandwidth = check_range("bandwidth", bandwidth, 0.0, open_low=True)
 
     @classmethod
-    def across(cls, parts: Sequence[Self], *, ahead: bool = False) -> AcrossRuns[Any]:
+    def across(cls, parts: Sequence[Self], *, ahead: bool = False) -> Across:
         """Put the augmentations of several runs together: all batches are one stack."""
         return _CMixupAcross(parts, ahead=ahead)
 

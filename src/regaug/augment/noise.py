@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import torch
 from torch import Tensor
 
 from regaug import _random
 from regaug._checks import check_range
-from regaug.augment.across import AcrossRuns, AtOnce, Given
+from regaug.augment.across import Across, AtOnce, Given
 from regaug.augment.base import Augmentation
 from regaug.augment.numbers import Indices, Values
 from regaug.functional.precision import cast, working_dtype
@@ -63,7 +63,7 @@ class GaussianNoise(Augmentation[NoiseParams]):
         return _add(x, params.x), _add(y, params.y)
 
     @classmethod
-    def across(cls, parts: Sequence[Self], *, ahead: bool = False) -> AcrossRuns[Any]:
+    def across(cls, parts: Sequence[Self], *, ahead: bool = False) -> Across:
         """Put the augmentations of several runs together: all batches are one stack."""
         return _NoiseAcross(parts, ahead=ahead)
 

@@ -167,7 +167,7 @@ def _bounds(state: Mapping[str, object], targets: int, *, is_positive: bool) -> 
     return Bounds(low, high)
 
 
-def _check_keys(name: str, found: set[Any], wanted: set[str]) -> None:
+def _check_keys(name: str, found: set[str], wanted: set[str]) -> None:
     _check(found == wanted, name, f"have the keys {', '.join(sorted(wanted))}")
 
 

@@ -3,7 +3,6 @@
 import pickle
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 from regaug.runs.record import RunRecord
 from regaug.runs.run import Run
@@ -21,7 +20,7 @@ class KeptRecord(RunRecord):
 
     result: RunResult | None = field(default=None, repr=False)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         # By itself torch sends a tensor to another process as an open file, of which a system
         # allows some hundreds: this is sent as bytes.
         return _unpacked, (pickle.dumps(vars(self)),)

@@ -43,10 +43,7 @@ class Worker:
                 task[0].method,
                 [run.settings or Settings() for run in task],
                 hidden=problem.hidden,
-                record=self._recorded,
-                every=_EVERY,
-                # A study looks for the good ones; the reproduction's runs are as published.
-                halve=task[0].stage is not None,
+                record=dict.fromkeys(self._recorded, _EVERY),
             )
         else:
             return [self._fit(run) for run in task]

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from statistics import fmean, median
-from typing import Any
 
 import numpy as np
 
 from regaug import methods
+from regaug._files import JSON
 from regaug.exceptions import UnknownNameError
 from regaug.formatting import count, number
 from regaug.methods import Between
@@ -62,7 +62,7 @@ class Check:
     def __str__(self) -> str:
         return f"{self.code}: {self.text} ({self.anchor})"
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, JSON]:
         """Return plain values, for a JSON file."""
         return asdict(self)
 

@@ -4,8 +4,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from statistics import fmean
-from typing import Any
 
+from regaug._files import JSON
 from regaug.metrics import METRICS, Scores
 from regaug.runs.record import RunRecord
 
@@ -33,7 +33,7 @@ class Details:
     single: float | None = None
     epochs: int | None = None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, JSON]:
         """Return plain values, for a JSON file."""
         return asdict(self)
 

@@ -144,7 +144,7 @@ def _draw_recipes(problem: Problem, count: int, seed: int) -> list[Settings]:
     rows = len(problem.splits[0].train)
     recipes = draw_recipes(count, seed=seed, rows=rows, metric=problem.metric)
     if problem.is_stacked:
-        return recipes
+        return [replace(own, halve=True) for own in recipes]
     return [Settings(**{name: getattr(own, name) for name in _ANY_NETWORK}) for own in recipes]
 
 

@@ -4,8 +4,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
-from typing import Any, Self
+from typing import Self
 
+from regaug._files import JSON
 from regaug._registry import lookup
 from regaug.exceptions import ArgumentError
 from regaug.formatting import Unit
@@ -78,7 +79,7 @@ class Steps:
         sums = (math.fsum(self.changes[:place]) for place in range(len(self.names)))
         return tuple(self._tell(change) for change in sums)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, JSON]:
         """Return plain values, for a JSON file."""
         return asdict(self)
 

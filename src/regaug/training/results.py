@@ -4,12 +4,13 @@ import math
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from regaug._files import JSON
 from regaug._version import __version__
 from regaug.metrics import METRICS, Scores
 from regaug.training.predictor import Predictor
@@ -80,7 +81,7 @@ class RunResult:
     seconds: float
     made_by: Mapping[str, str] = field(default_factory=versions, repr=False)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, JSON]:
         """Return everything but the tensors as plain values, for a JSON file."""
         plain = vars(self) | {
             "settings": self.settings.to_dict(),

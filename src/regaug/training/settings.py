@@ -40,10 +40,12 @@ class Settings:
         patience: Stop after so many epochs without a lower validation error; None never stops.
         metric: The error that chooses the epoch and stops the training.
         seed: Decides the batches, the augmentation's draws and dropout.
-        frequencies: Of the table net alone, as are the next two: how many periodic features
+        frequencies: Of the table net alone, as are the next three: how many periodic features
             every number column has (:class:`regaug.models.mlp.PeriodicFeatures`); 0 for none.
         spread: Standard deviation of their initial frequencies.
         linear: Whether a ridge regression comes first, and the net learns what that leaves.
+        halve: Whether a run of a stack may end early because others of its split are ahead: the
+            worse half of them do after a fifth of the epochs, and again about half-way.
         method_settings: Changes to the method's own settings, such as ``{"rho": 0.95}``.
     """
 
@@ -60,6 +62,7 @@ class Settings:
     frequencies: int = 0
     spread: float = 0.1
     linear: bool = False
+    halve: bool = False
     method_settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -73,8 +76,9 @@ class Settings:
         check_integer("seed", self.seed, 0)
         check_integer("frequencies", self.frequencies, 0)
         check_range("spread", self.spread, 0.0, open_low=True)
-        if not isinstance(self.linear, bool):
-            raise ArgumentError(f"`linear` must be True or False, got {self.linear!r}.")
+        for name in ("linear", "halve"):
+            if not isinstance(value := getattr(self, name), bool):
+                raise ArgumentError(f"`{name}` must be True or False, got {value!r}.")
         if self.clip is not None:
             check_range("clip", self.clip, 0.0, open_low=True)
         if self.patience is not None:
@@ -111,7 +115,7 @@ class Settings:
 
 
 # What the settings say of a table net that is plain.
-_FORM = {name: getattr(Settings, name) for name in ("frequencies", "spread", "linear")}
+_FORM = {name: getattr(Settings, name) for name in ("frequencies", "spread", "linear", "halve")}
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
-from regaug.augment import Augmentation
+from regaug.augment.base import AnyAugmentation
 from regaug.augment.layer import AtLayer
 from regaug.exceptions import ArgumentError
 from regaug.training.settings import Settings
@@ -25,7 +25,7 @@ class AugmentedLoss(nn.Module):
     def __init__(
         self,
         model: nn.Module,
-        augmentation: Augmentation[Any],
+        augmentation: AnyAugmentation,
         at: AtLayer[Any] | None = None,
         *,
         inputs_too: bool = False,

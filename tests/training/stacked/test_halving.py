@@ -17,15 +17,15 @@ def splits():
     return [standardize(roll.split(seed)) for seed in range(2)]
 
 
-def train(splits, epochs=15, **options):
+def train(splits, epochs=15, halve=False):
     rates = [1e-5, 3e-3, 1e-5, 1e-2]
     settings = [
-        Settings(epochs=epochs, learning_rate=rate, seed=split)
+        Settings(epochs=epochs, learning_rate=rate, seed=split, halve=halve)
         for split in range(len(splits))
         for rate in rates
     ]
     data = [split for split in splits for _ in rates]
-    return fit_many(data, "erm", settings, hidden=SMALL, record=(), **options)
+    return fit_many(data, "erm", settings, hidden=SMALL, record=())
 
 
 def test_the_worse_half_of_each_split_ends_at_every_mark(splits):
@@ -48,17 +48,17 @@ def test_those_that_go_on_are_as_if_nobody_had_ended(splits):
 
 
 def test_a_split_with_one_run_is_left_alone(splits):
-    settings = [Settings(epochs=15, seed=seed) for seed in range(2)]
-    results = fit_many(splits, "erm", settings, hidden=SMALL, halve=True)
+    settings = [Settings(epochs=15, seed=seed, halve=True) for seed in range(2)]
+    results = fit_many(splits, "erm", settings, hidden=SMALL)
     assert [result.ending for result in results] == ["finished"] * 2
 
 
 def test_runs_that_ended_by_themselves_count(splits):
     settings = [
-        Settings(epochs=15, learning_rate=rate, patience=patience)
+        Settings(epochs=15, learning_rate=rate, patience=patience, halve=True)
         for rate, patience in ((1e-2, None), (0.5, 1), (1e-5, None))
     ]
-    results = fit_many(splits[0], "erm", settings, hidden=SMALL, halve=True)
+    results = fit_many(splits[0], "erm", settings, hidden=SMALL)
     assert results[1].ending == "early"
     assert results[0].ending == "finished"
 
@@ -67,6 +67,6 @@ def test_without_validation_rows_nobody_ends(splits):
     from dataclasses import replace
 
     bare = replace(splits[0], validation=splits[0].validation.take([]))
-    settings = [Settings(epochs=15, learning_rate=rate) for rate in (1e-5, 1e-2)]
-    results = fit_many(bare, "erm", settings, hidden=SMALL, halve=True)
+    settings = [Settings(epochs=15, learning_rate=rate, halve=True) for rate in (1e-5, 1e-2)]
+    results = fit_many(bare, "erm", settings, hidden=SMALL)
     assert [result.ending for result in results] == ["finished"] * 2

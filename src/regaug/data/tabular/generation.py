@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from itertools import count, islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -11,7 +11,8 @@ from torch import Tensor
 
 from regaug import _random, methods
 from regaug._checks import check_integer
-from regaug.augment import Augmentation, Identity
+from regaug.augment import Identity
+from regaug.augment.base import AnyAugmentation
 from regaug.data.arrays import ArrayData
 from regaug.data.base import Data
 from regaug.data.scaling import Scaler
@@ -143,7 +144,7 @@ def augment_rows(
     return x_scaler.inverse(new_x).numpy(), y_scaler.inverse(new_y).numpy(), sources
 
 
-def _check_usable(method: str, augmentation: Augmentation[Any], place: object) -> None:
+def _check_usable(method: str, augmentation: AnyAugmentation, place: object) -> None:
     if isinstance(augmentation, Identity):
         raise ArgumentError(
             f"`method` must make new rows, got {method!r}, which is plain training. Choose "

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 from io import BytesIO
 from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ COLORS = {
     "erm at FOMA's settings": "#59656f",
 }
 DPI = 120
+Panels: TypeAlias = NDArray[Any]  # axes of matplotlib
 _STYLE: dict[Any, Any] = {
     "font.size": 10,
     "axes.titlesize": 11,
@@ -59,7 +60,7 @@ def style() -> AbstractContextManager[None]:
 
 def make_canvas(
     width: float, height: float, rows: int, columns: int, *, share: bool = False
-) -> tuple["Figure", NDArray[Any]]:
+) -> tuple["Figure", Panels]:
     """Return a figure of ``width`` x ``height`` inches and its axes, with one scale if wanted."""
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine

@@ -2,17 +2,17 @@
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from regaug import _random
-from regaug.augment import CEMS, FOMA, Augmentation, GaussianNoise, Mixup
+from regaug.augment import CEMS, FOMA, GaussianNoise, Mixup
+from regaug.augment.base import AnyAugmentation
 from regaug.formatting import count
 from regaug.reproduction.figures.base import Figure, Numbers, Plan, compact, spread
-from regaug.reproduction.figures.drawing import COLORS
+from regaug.reproduction.figures.drawing import COLORS, Panels
 from regaug.samplers import BatchSampler, NearestBatchSampler, RandomBatchSampler
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def measure(plan: Plan) -> tuple[Numbers, str]:
     return numbers, NOTE.format(draws=count(plan.seeds, "draw"))
 
 
-def paint(axes: NDArray[Any], data: Numbers) -> None:
+def paint(axes: Panels, data: Numbers) -> None:
     """Draw the points, and the new samples of every method over them."""
     axis, *others = axes.flat
     _draw_points(axis, data["points"], color="#3d5a98", size=12)
@@ -95,7 +95,7 @@ def _augment_all(seed: int) -> Iterator[tuple[str, tuple[Tensor, Tensor]]]:
     at_random = RandomBatchSampler(y, BATCH, seed=seed)
     by_target = NearestBatchSampler(y, BATCH, seed=seed)
 
-    def run(augment: Augmentation[Any], sampler: BatchSampler) -> tuple[Tensor, Tensor]:
+    def run(augment: AnyAugmentation, sampler: BatchSampler) -> tuple[Tensor, Tensor]:
         augment.generator.manual_seed(_random.derive(_random.Stream.FIGURES, seed))
         new = [torch.column_stack(augment(x[batch], y[batch])) for batch in sampler]
         return points[[row for batch in sampler for row in batch]], torch.cat(new)

@@ -1,14 +1,13 @@
 """Figure 2: train error, test error and the gap between them over the epochs, on NO2."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from regaug.formatting import count
 from regaug.reproduction.figures.base import Figure, Numbers, Plan, spread
-from regaug.reproduction.figures.drawing import draw_band
+from regaug.reproduction.figures.drawing import Panels, draw_band
 from regaug.reproduction.figures.trainings import SAME, train_no2
 from regaug.training.results import RunResult
 
@@ -45,7 +44,7 @@ def measure(plan: Plan) -> tuple[Numbers, str]:
     return numbers, NOTE.format(splits=count(plan.seeds, "split"))
 
 
-def paint(axes: NDArray[Any], data: Numbers) -> None:
+def paint(axes: Panels, data: Numbers) -> None:
     """Draw train error, test error and gap side by side."""
     for axis, (part, title) in zip(axes.flat, PANELS.items(), strict=True):
         for name, curves in data["curves"].items():

@@ -1,16 +1,16 @@
 """Figure 3: nets on NO2 with scaled singular values, and the density of such data."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from regaug.data.base import Part, Split
 from regaug.formatting import count
 from regaug.reproduction.figures import sweep
 from regaug.reproduction.figures.base import Figure, Numbers, Plan, compact
+from regaug.reproduction.figures.drawing import Panels
 from regaug.reproduction.figures.sweep import INPUTS, JOINT, KEPT, Scaled, summary
 from regaug.reproduction.figures.trainings import SAME, foma_settings, train_no2
 
@@ -50,7 +50,7 @@ def measure(plan: Plan) -> tuple[Numbers, str]:
     return numbers, NOTE.format(splits=count(plan.seeds, "split"), cuts=cuts)
 
 
-def paint(axes: NDArray[Any], data: Numbers) -> None:
+def paint(axes: Panels, data: Numbers) -> None:
     """Draw the errors on three sets of rows, and the three densities."""
     for axis, (part, title) in zip(axes.flat, TITLES.items(), strict=False):
         sweep.draw_part(axis, data["lambdas"], data["errors"][part], title)

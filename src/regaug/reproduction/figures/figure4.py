@@ -1,15 +1,14 @@
 """Figure 4: the sweep over lambda of figure 3 for Crimes and for a series."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from regaug.data.base import Part
 from regaug.formatting import count
 from regaug.reproduction.figures import sweep, trainings
 from regaug.reproduction.figures.base import Figure, Numbers, Plan, compact
+from regaug.reproduction.figures.drawing import Panels
 from regaug.reproduction.figures.sweep import INPUTS, JOINT, summary
 from regaug.reproduction.figures.trainings import SAME, foma_settings
 
@@ -42,7 +41,7 @@ def measure(plan: Plan) -> tuple[Numbers, str]:
     return numbers, NOTE.format(crimes=crimes, series=series, seeds=seeds, windows=windows)
 
 
-def paint(axes: NDArray[Any], data: Numbers) -> None:
+def paint(axes: Panels, data: Numbers) -> None:
     """Draw a row for each data set: training rows left, test rows right."""
     for row, (name, parts) in zip(axes, data["errors"].items(), strict=True):
         for axis, (part, words) in zip(row, PARTS.items(), strict=True):

@@ -9,10 +9,8 @@ Theorem 1 of the paper (Stewart, 1979): with :math:`P` the projection onto the c
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from regaug import _random
@@ -21,7 +19,7 @@ from regaug.data import load
 from regaug.formatting import count
 from regaug.functional.spectral import scale_singular_values
 from regaug.reproduction.figures.base import Figure, Numbers, Plan, compact
-from regaug.reproduction.figures.drawing import COLORS, INK
+from regaug.reproduction.figures.drawing import COLORS, INK, Panels
 from regaug.reproduction.figures.trainings import foma_settings
 from regaug.samplers import NearestBatchSampler
 
@@ -60,7 +58,7 @@ def measure(plan: Plan) -> tuple[Numbers, str]:
     return numbers, NOTE.format(batches=len(changes), splits=count(plan.seeds, "split"))
 
 
-def paint(axes: NDArray[Any], data: Numbers) -> None:
+def paint(axes: Panels, data: Numbers) -> None:
     """Draw the singular values of a batch before and after, and the mean ratios of all batches."""
     batch, (values, ratios) = data["batch"], axes[0]
     places = range(1, len(batch["before"]) + 1)

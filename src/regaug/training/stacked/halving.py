@@ -14,7 +14,7 @@ MARKS = (3 / 15, 7 / 15)
 
 
 class Halving:
-    """Ends the worse half of the runs of each split at every mark.
+    """Ends the worse half of the runs of each split at every mark, if their settings allow it.
 
     A run is judged by its best validation error so far, beside the runs of the stack that learn
     from the same split and have come as far, or had ended by themselves before. What a stack
@@ -30,7 +30,7 @@ class Halving:
             reached = [run for run in runs if _is_at(run, mark)]
             for run in reached:
                 self._seen[id(run.split), mark][run.number] = _error(run)
-            going = [run for run in reached if run.ending is None and _is_due(run, mark)]
+            going = [run for run in reached if _may_end(run, mark)]
             going.sort(key=lambda run: id(run.split))
             for split, members in groupby(going, lambda run: id(run.split)):
                 seen = self._seen[split, mark]
@@ -39,6 +39,10 @@ class Halving:
                 for run in members:
                     if run.number not in kept:
                         run.ending = "behind"
+
+
+def _may_end(run: Training, mark: float) -> bool:
+    return run.settings.halve and run.ending is None and _is_due(run, mark)
 
 
 def _is_due(run: Training, mark: float) -> bool:

@@ -28,9 +28,7 @@ def fit_many(
     hidden: Sequence[int] = (128, 128),
     initial: Sequence[Mapping[str, Tensor]] | None = None,
     dtype: torch.dtype = torch.float32,
-    record: Sequence[Recorded] = ("train", "validation", "test"),
-    every: int = 1,
-    halve: bool = False,
+    record: Sequence[Recorded] | Mapping[Recorded, int] = ("train", "validation", "test"),
     progress: bool = False,
 ) -> list[RunResult]:
     """Train the net for tables many times with one method, as stacks of runs.
@@ -44,11 +42,8 @@ def fit_many(
         hidden: Widths of the hidden layers of :class:`regaug.models.MLP`.
         initial: Initial weights of every run; those of ``MLP(..., seed=settings.seed)`` if None.
         dtype: What is computed in: float32 or float64.
-        record: Parts whose error is in the history; ``"validation"`` always is.
-        every: Look at the parts in ``record`` after every so many epochs, at the validation rows
-            after all. It takes its time: on a small table a third of the training.
-        halve: End runs before their time that are behind others of the same split and stack: the
-            worse half of them after a fifth of the epochs, and again about half-way.
+        record: Parts whose error is in the history; ``"validation"`` always is. ``{"test": 10}``
+            looks at it after every ten epochs: on a small table it is a third of the time.
         progress: Show a progress bar.
 
     Returns:
@@ -75,11 +70,12 @@ def fit_many(
                 f"`data` must be a split or a list of splits, got {type(split).__name__}. Split it "
                 "first: regaug.data.standardize(data.split(seed=0))."
             )
-    check_integer("every", every, 1)
     check_choice("dtype", dtype, (torch.float32, torch.float64))
-    for part in record:
+    recorded = dict(record) if isinstance(record, Mapping) else dict.fromkeys(record, 1)
+    for part, every in recorded.items():
         check_choice("record", part, ("train", "validation", "test"))
-    recorded = tuple(dict.fromkeys(("validation", *record)))
+        check_integer("record", every, 1)
+    recorded["validation"] = 1
 
     pairs = list(zip(splits, settings, strict=True))
     linear = {id(split): split for split, own in pairs if own.linear}
@@ -99,7 +95,7 @@ def fit_many(
     results: dict[int, RunResult] = {}
     with Bar("run", len(runs), show=progress) as bar:
         for stack in make_stacks(runs):
-            for run, result in Stack(stack, dtype, recorded, every=every, halve=halve).train():
+            for run, result in Stack(stack, dtype, recorded).train():
                 results[run.number] = result
                 last, metric = result.history[-1], result.settings.metric
                 words = f"{metric} {last.validation:.4g}", f"loss {last.loss:.4g}"

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import torch
 from torch import Tensor
@@ -28,25 +28,24 @@ class Stack:
     """Runs of one form (:attr:`Training.form`), trained together.
 
     Runs with more steps in an epoch come first, so that those which take part in a step are always
-    the first ones. Parts other than the validation rows are looked at ``every`` so many epochs. A
-    run that has ended leaves the stack; with ``halve`` those that are behind end
-    early (:class:`regaug.training.stacked.halving.Halving`). ``block`` numbers of a hidden layer
-    are held at a time when a part is predicted (32 MB).
+    the first ones. The parts in ``recorded`` are looked at after so many epochs each. A run that
+    has ended leaves the stack; those that are behind end early if their settings allow it
+    (:class:`regaug.training.stacked.halving.Halving`). ``block`` numbers of a hidden layer are held
+    at a time when a part is predicted (32 MB).
     """
 
     def __init__(
         self,
         runs: Sequence[Training],
         dtype: torch.dtype,
-        recorded: Sequence[Recorded],
+        recorded: Mapping[Recorded, int],
         *,
-        every: int = 1,
-        halve: bool = False,
         block: int = 2**23,
     ) -> None:
         self.runs = sorted(runs, key=lambda run: (-len(run.sampler), repr(run.rates)))
-        self.recorded, self.every, self.block = recorded, every, block
-        self._halving = Halving() if halve and runs[0].has_validation else None
+        self.recorded, self.block = recorded, block
+        may_end = runs[0].has_validation and any(run.settings.halve for run in runs)
+        self._halving = Halving() if may_end else None
         # With a linear part and without it a split is not the same.
         first = {run.learns: run for run in reversed(runs)}
         self.rows = StackedRows(
@@ -107,7 +106,7 @@ class Stack:
     def _note(self, losses: Sequence[float], epoch: int) -> None:
         """Add the epoch to the history of every run, and keep the weights of the best."""
         metric = self.runs[0].settings.metric
-        looked_at = self.recorded if epoch % self.every == 0 else ("validation",)
+        looked_at = [part for part, every in self.recorded.items() if epoch % every == 0]
         errors = {
             part: self.rows.errors(part, self._predict(part), self.split_of_run, metric)
             for part in looked_at

@@ -2,13 +2,12 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from regaug.augment import Augmentation
-from regaug.augment.across import AcrossRuns
+from regaug.augment.across import Across
+from regaug.augment.base import AnyAugmentation
 from regaug.augment.layer import INPUT
 from regaug.augment.numbers import Indices
 
@@ -56,7 +55,7 @@ class StepAugmentation:
 
     def __init__(
         self,
-        across: AcrossRuns[Any],
+        across: Across,
         x: Tensor,
         targets: Tensor,
         *,
@@ -148,9 +147,7 @@ class StepAugmentation:
         return hidden.masked_fill(is_lost[:, None, None], 0.0)
 
 
-def put_back(
-    part: Augmentation[Any], batches: Pair, new: Pair | None, chosen: Tensor | None
-) -> Pair:
+def put_back(part: AnyAugmentation, batches: Pair, new: Pair | None, chosen: Tensor | None) -> Pair:
     """Return all batches with what is new in some of them: what calls of augmentations return.
 
     Args:

@@ -3,13 +3,13 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Self
 
 import torch
 from torch import Tensor
 
 from regaug import methods
-from regaug.augment import Augmentation
+from regaug.augment.base import AnyAugmentation
 from regaug.augment.layer import INPUT
 from regaug.data.base import Split
 from regaug.exceptions import ArgumentError, PlaceError
@@ -33,7 +33,7 @@ class Training:
     method: str
     settings: Settings  # the method's own completed by its defaults
     net: MLP  # with its initial weights
-    augmentation: Augmentation[Any]
+    augmentation: AnyAugmentation
     places: tuple[str, ...]  # where it acts; of several, one is drawn for every step
     sampler: BatchSampler
     linear: LinearPart | None = None  # what the net learns the rest of
@@ -137,7 +137,7 @@ def periodic_columns(x: Tensor) -> tuple[int, ...]:
 
 
 def _find_places(
-    place: str | tuple[str, ...], net: MLP, augmentation: Augmentation[Any]
+    place: str | tuple[str, ...], net: MLP, augmentation: AnyAugmentation
 ) -> tuple[str, ...]:
     """Return the layers at which a run acts if stacked runs can act there."""
     augmentation.at(net, place)  # refuses a layer that there is not, or at which it cannot act
