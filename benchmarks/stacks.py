@@ -99,7 +99,7 @@ def _all_epochs(method: str, own: dict[str, object]) -> Callable[[], object]:
         )
         for number in range(METHOD_RUNS)
     ]
-    stack = Stack(runs, torch.float32, ("validation",))
+    stack = Stack(runs, torch.float32, {"validation": 1})
 
     def train() -> None:
         for epoch in range(METHOD_EPOCHS):

@@ -209,7 +209,7 @@ def test_runs_with_and_without_validation_rows_go_together():
 def test_the_loss_of_a_run_whose_layer_is_not_finite_is_nan():
     settings = Settings(batch_size=8, method_settings={"place": "layer"})
     runs = [Training.make(i, make_split(), "foma-rho", settings, SMALL, None) for i in range(3)]
-    own = stack.Stack(runs, torch.float64, ("validation",))
+    own = stack.Stack(runs, torch.float64, {"validation": 1})
     own.weights[0][1] = torch.inf
     [batches, *_] = stack.epoch_batches(own.runs, own.split_of_run, own.rows, 0)
     loss, _ = own._loss_and_gradient(next(own.augmentation.steps(batches)))
@@ -259,7 +259,9 @@ def test_predictions_do_not_depend_on_the_size_of_a_block():
     split = make_split()
     whole = train(split, "erm", different_runs())
     runs, recorded = make_runs(split, "erm", different_runs()), ("validation", "train", "test")
-    in_blocks = stack.Stack(runs, torch.float64, recorded, block=16 * 4 * 3).train()
+    in_blocks = stack.Stack(
+        runs, torch.float64, dict.fromkeys(recorded, 1), block=16 * 4 * 3
+    ).train()
     for run, result in in_blocks:
         expected = whole[run.number]
         assert_close(result, expected)
