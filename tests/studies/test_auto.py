@@ -76,7 +76,8 @@ def test_with_few_rows_nothing_is_compared_and_it_is_plain_training():
     seen = []
     choice = choose_run(few, observer=seen.append)
     assert (choice.run.method, choice.errors, seen) == ("erm", {}, [])
-    expected = replace(default_recipe(len(few.splits[0].train)), epochs=4, patience=None)
+    usual = default_recipe(len(few.splits[0].train))
+    expected = replace(usual, epochs=4, patience=None, halve=True)
     assert replace(choice.run.settings, seed=0) == expected
     choose_run(enough, observer=seen.append)
     assert seen
