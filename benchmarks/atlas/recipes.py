@@ -3,8 +3,8 @@
     python -m benchmarks.atlas.recipes run [jobs]     every candidate on every table, resumable
     python -m benchmarks.atlas.recipes show           the ablation, and the portfolio
 
-Training and validation rows alone decide: the test rows of a split are scored, and shown, but the
-portfolio in ``regaug/training/recipe.py`` was chosen by cross-validation over tables.
+The portfolio that is shown is chosen one by one over all tables, and its errors are those on tables
+that did not choose it. That of ``regaug/training/recipe.py`` is still set by hand.
 """
 
 import sys

@@ -27,7 +27,7 @@ MakeNet = Callable[..., nn.Module]
 # A study of more rows than that looks at so many of them.
 MOST_ROWS = 12_000
 # Seconds that a step of a table net takes in a stack, and that a row takes for each of its weights.
-_STEP, _WEIGHT = 3e-5, 3e-10
+_STEP, _WEIGHT = 3e-5, 4e-10
 
 
 class LoadedSplits(Sequence[Split]):

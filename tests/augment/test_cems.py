@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
+from regaug.augment.across import RunBatches
 from regaug.augment.cems import CEMS, CEMSParams
 from regaug.exceptions import ArgumentError, ArgumentTypeError, NotFittedError, PlaceError
 from regaug.functional.curvature import cems
@@ -395,7 +396,7 @@ def test_sheets_of_many_runs_in_one_table_are_those_of_each(dtype, tolerance):
     x, y = joint[..., :3], joint[..., 3:]
     across = CEMS.across(parts)
     for runs in (np.arange(7), np.array([5, 1, 2])):
-        found = across.act(runs, x[runs], y[runs], rows=rows[runs])
+        found = across.act(RunBatches(runs, x[runs], y[runs], rows[runs]))
         expected = [alike[run](x[run], y[run]) for run in runs]
         for new, wanted in zip(found, zip(*expected, strict=True), strict=True):
             assert new.dtype == dtype
@@ -404,7 +405,7 @@ def test_sheets_of_many_runs_in_one_table_are_those_of_each(dtype, tolerance):
 
 def test_runs_with_the_same_rows_and_settings_share_their_sheets():
     parts, rows, joint = make_runs()
-    CEMS.across(parts).act(np.arange(7), joint[..., :3], joint[..., 3:], rows=rows)
+    CEMS.across(parts).act(RunBatches(np.arange(7), joint[..., :3], joint[..., 3:], rows))
     known = [part._sheets.of(part._stored) for part in parts]
     assert known[2] is known[0]
     assert len({id(one) for one in known}) == 6

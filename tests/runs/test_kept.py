@@ -5,6 +5,7 @@ import pickle
 import torch
 
 from regaug.data.datasets.synthetic import make_manifold
+from regaug.ensemble.members import is_usable
 from regaug.problems import Problem
 from regaug.runs.executors import run_in_processes
 from regaug.runs.kept import KeepingWorker, KeptRecord
@@ -25,10 +26,11 @@ def test_weights_and_predictors_are_kept():
         assert record.result.weights or record.result.predictor is not None
 
 
-def test_a_run_that_diverged_has_none():
+def test_what_a_run_has_left_that_diverged_cannot_be_used():
     run = Run("splits", "erm", 0, 0, Settings(epochs=2, learning_rate=1e30))
     (record,) = KeepingWorker([make_problem()]).do((run,))
-    assert getattr(record, "result", None) is None or record.result.best_epoch == 0
+    assert record.ending == "diverged"
+    assert not is_usable(record.result)
 
 
 def test_it_is_the_same_after_a_journey():

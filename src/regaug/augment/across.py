@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import numpy as np
@@ -11,7 +12,33 @@ from torch import Tensor
 
 from regaug.augment.numbers import DrawnAhead, FromGenerators, Indices, Numbers, Values
 
-Given = tuple[Tensor, Tensor]
+Pair = tuple[Tensor, Tensor]
+
+
+@dataclass(frozen=True, eq=False)
+class RunBatches:
+    """Batches of some runs, of which a run may have several: what their augmentations act on.
+
+    Attributes:
+        runs: Whose they are, by number.
+        x: Inputs, or outputs of a layer, ``(batches, n, *features)``.
+        y: Targets ``(batches, n, *targets)``.
+        rows: Which training rows they are, ``(batches, n)``, counted as in ``fit``; None where they
+            are not, or it is not known.
+        given: What the runs' models are given, as in :meth:`Augmentation.observing`, when ``x`` is
+            the output of a layer; None when it is their inputs.
+    """
+
+    runs: Indices
+    x: Tensor
+    y: Tensor
+    rows: Tensor | None = None
+    given: Pair | None = None
+
+    @property
+    def columns(self) -> Pair:
+        """Inputs and targets as tables, ``(batches, n, d)`` and ``(batches, n, m)``."""
+        return self.x.flatten(2), self.y.reshape(*self.y.shape[:2], -1)
 
 
 class OfOneRun(Protocol):
@@ -91,29 +118,12 @@ class AcrossRuns(Generic[Part]):
             touched[unsure] = self.numbers.take(1, unsure)[:, 0] < probability[unsure]
         return touched
 
-    def act(
-        self,
-        runs: Indices,
-        x: Tensor,
-        y: Tensor,
-        *,
-        rows: Tensor | None = None,
-        given: Given | None = None,
-    ) -> tuple[Tensor, Tensor]:
-        """Draw and transform for some of the runs; what was drawn is in their ``params``.
-
-        Args:
-            runs: Their numbers.
-            x: Their batches ``(runs, n, *features)``.
-            y: The targets ``(runs, n, *targets)``.
-            rows: Which training rows the batches are, ``(runs, n)``, counted as in ``fit``; None
-                where they are not, or it is not known.
-            given: What the runs' models are given, as in :meth:`Augmentation.observing`, when ``x``
-                is the output of a layer; None when it is their inputs.
-        """
-        new, parts = [], [self.parts[run] for run in runs.tolist()]
+    def act(self, batches: RunBatches) -> Pair:
+        """Draw and transform for some of the runs; what was drawn is in their ``params``."""
+        new, parts = [], [self.parts[run] for run in batches.runs.tolist()]
+        given = batches.given
         for number, part in enumerate(parts):
-            batch = x[number], y[number]
+            batch = batches.x[number], batches.y[number]
             with ExitStack() as observation:
                 if given is not None:
                     observation.enter_context(part.observing(given[0][number], given[1][number]))
@@ -132,39 +142,22 @@ class AtOnce(AcrossRuns[Part]):
     batches of many steps can be transformed in one call.
     """
 
-    def counts(self, runs: Indices, x: Tensor, y: Tensor) -> int | Indices:
-        """Return how many uniform numbers the batches of some runs need, each or all alike."""
+    def counts(self, batches: RunBatches) -> int | Indices:
+        """Return how many uniform numbers the batches need, each or all alike."""
         raise NotImplementedError
 
-    def transform(
-        self,
-        runs: Indices,
-        x: Tensor,
-        y: Tensor,
-        uniform: Values,
-        *,
-        rows: Tensor | None = None,
-        given: Given | None = None,
-    ) -> tuple[Tensor, Tensor]:
-        """Transform batches, of which a run may have several, with their uniform numbers.
+    def transform(self, batches: RunBatches, uniform: Values) -> Pair:
+        """Transform batches with their uniform numbers.
 
         These are a row for each batch, as long as the longest that is needed; see :class:`Numbers`.
-        What was drawn for a run's last batch is in its ``params``; for the rest see :meth:`act`.
+        What was drawn for a run's last batch is in its ``params``.
         """
         raise NotImplementedError
 
-    def act(
-        self,
-        runs: Indices,
-        x: Tensor,
-        y: Tensor,
-        *,
-        rows: Tensor | None = None,
-        given: Given | None = None,
-    ) -> tuple[Tensor, Tensor]:
+    def act(self, batches: RunBatches) -> Pair:
         """Draw and transform for some of the runs."""
-        uniform = self.numbers.take(self.counts(runs, x, y), runs)
-        return self.transform(runs, x, y, uniform, rows=rows, given=given)
+        uniform = self.numbers.take(self.counts(batches), batches.runs)
+        return self.transform(batches, uniform)
 
     def last_batches(self, runs: Indices) -> list[tuple[int, Part]]:
         """Return the number of the last batch of each run, and the run's augmentation."""

@@ -14,7 +14,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from regaug import _random
 from regaug._checks import check_finite, check_integer, check_range
-from regaug.augment.across import Across, AtOnce, Given
+from regaug.augment.across import Across, AtOnce, Pair, RunBatches
 from regaug.augment.base import Augmentation
 from regaug.augment.joint import Known, as_rows, joint_rows
 from regaug.augment.numbers import Indices, Values
@@ -198,32 +198,23 @@ class _ADAAcross(AtOnce[ADA]):
         if len(found) == len(parts):
             self._fitted = pad_sequence(found, batch_first=True)
 
-    def counts(self, runs: Indices, x: Tensor, y: Tensor) -> Indices:
+    def counts(self, batches: RunBatches) -> Indices:
         """Return how many uniform numbers the batches need: one for gamma, if it is not known."""
-        return (self._alpha[runs] > 1.0).astype(np.int64)
+        return (self._alpha[batches.runs] > 1.0).astype(np.int64)
 
-    def transform(
-        self,
-        runs: Indices,
-        x: Tensor,
-        y: Tensor,
-        uniform: Values,
-        *,
-        rows: Tensor | None = None,
-        given: Given | None = None,
-    ) -> tuple[Tensor, Tensor]:
+    def transform(self, batches: RunBatches, uniform: Values) -> Pair:
         """Move the rows of all batches as one stack."""
-        if rows is not None and self._fitted is not None:
-            clusters = self._fitted[torch.from_numpy(runs)[:, None], rows]
+        runs, x, y = batches.runs, batches.x, batches.y
+        if batches.rows is not None and self._fitted is not None:
+            clusters = self._fitted[torch.from_numpy(runs)[:, None], batches.rows]
         else:
-            clusters = self._find_clusters(runs, *((x, y) if given is None else given))
+            clusters = self._find_clusters(runs, *(batches.given or (x, y)))
         gamma = self._find_gamma(runs, uniform)
         for number, part in self.last_batches(runs):
             one = float(gamma[number])
             part.params = ADA.neutral if one == 1.0 else ADAParams(one, clusters[number])
         new_x, new_y = ada(
-            x.flatten(2),
-            y.reshape(*y.shape[:2], -1),
+            *batches.columns,
             clusters=clusters,
             gamma=torch.from_numpy(gamma).to(x.device),
         )

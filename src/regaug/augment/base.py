@@ -12,7 +12,7 @@ from torch.utils.data import default_collate, get_worker_info
 from regaug import _random
 from regaug._checks import check_batch, check_range
 from regaug.augment import recomputation
-from regaug.augment.across import Across, AcrossRuns
+from regaug.augment.across import Across, AcrossRuns, RunBatches
 from regaug.augment.layer import AtLayer
 from regaug.exceptions import ArgumentError
 
@@ -203,7 +203,7 @@ class Augmentation(nn.Module, Generic[Params]):
         ``x`` is ``(runs, n, *features)`` and ``y`` ``(runs, n, *targets)``. What was drawn is in
         the parts' ``params``.
         """
-        return cls.across(parts).act(np.arange(len(parts)), x, y)
+        return cls.across(parts).act(RunBatches(np.arange(len(parts)), x, y))
 
     @property
     def structure(self) -> tuple[object, ...]:

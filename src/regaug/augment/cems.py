@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from regaug import _random
 from regaug._checks import check_finite, check_integer, check_range
-from regaug.augment.across import Across, AtOnce, Given
+from regaug.augment.across import Across, AtOnce, Pair, RunBatches
 from regaug.augment.base import Augmentation
 from regaug.augment.joint import (
     Dimension,
@@ -270,22 +270,14 @@ class _CEMSAcross(AtOnce[CEMS]):
             self._d = np.array([part._fixed_d() for part in parts])
         self._tables: list[tuple[Tensor, SheetTable]] | None = None
 
-    def counts(self, runs: Indices, x: Tensor, y: Tensor) -> Indices:
+    def counts(self, batches: RunBatches) -> Indices:
         """Return how many uniform numbers the batches need: for every row one along each axis."""
-        return x.shape[1] * self._find_dimensions(runs, x, y).clip(min=0)
+        return batches.x.shape[1] * self._find_dimensions(batches).clip(min=0)
 
-    def transform(
-        self,
-        runs: Indices,
-        x: Tensor,
-        y: Tensor,
-        uniform: Values,
-        *,
-        rows: Tensor | None = None,
-        given: Given | None = None,
-    ) -> tuple[Tensor, Tensor]:
+    def transform(self, batches: RunBatches, uniform: Values) -> Pair:
         """Where all runs know their sheets, move the rows of all batches at once."""
-        d = self._find_dimensions(runs, x, y)
+        runs, x, y, rows = batches.runs, batches.x, batches.y, batches.rows
+        d = self._find_dimensions(batches)
         eta = self._find_steps(runs, d, x.shape[1], uniform).to(x.device)
         params = [
             CEMS.neutral if count < 0 else CEMSParams(own[:, :count])
@@ -295,7 +287,7 @@ class _CEMSAcross(AtOnce[CEMS]):
             part.params = params[number]
         if rows is not None and (tables := self._find_tables(working_dtype(x, y))):
             offsets = self._gather_offsets(tables, runs, rows, eta)
-            new_x, new_y = add_offsets(x.flatten(2), y.reshape(*y.shape[:2], -1), offsets)
+            new_x, new_y = add_offsets(*batches.columns, offsets)
             return new_x.reshape(x.shape), new_y.reshape(y.shape)
         moved = [
             self.parts[run].transform(one_x, one_y, own)
@@ -304,14 +296,14 @@ class _CEMSAcross(AtOnce[CEMS]):
         new_x, new_y = (torch.stack(values) for values in zip(*moved, strict=True))
         return new_x, new_y
 
-    def _find_dimensions(self, runs: Indices, x: Tensor, y: Tensor) -> Indices:
+    def _find_dimensions(self, batches: RunBatches) -> Indices:
         """Return d for every batch; -1 where it cannot be estimated."""
+        columns = batches.columns
         if self._d is None:  # one of them, and so all of them, take the dimension of each batch
-            check_finite(x=x, y=y)
-            joint = torch.cat([x.flatten(2).double(), y.reshape(*y.shape[:2], -1).double()], dim=2)
-            return dimensions_of_each(joint)
-        columns = (x[0].numel() + y[0].numel()) // x.shape[1]
-        found: Indices = np.minimum(self._d[runs], columns)
+            check_finite(x=batches.x, y=batches.y)
+            return dimensions_of_each(torch.cat([part.double() for part in columns], dim=2))
+        width = sum(part.shape[2] for part in columns)
+        found: Indices = np.minimum(self._d[batches.runs], width)
         return found
 
     def _find_steps(self, runs: Indices, d: Indices, n: int, uniform: Values) -> Tensor:

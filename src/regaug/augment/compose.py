@@ -8,10 +8,9 @@ from typing import Any, Self, TypeAlias, cast
 import torch
 from torch import Tensor, nn
 
-from regaug.augment.across import Across, AcrossRuns, Given
+from regaug.augment.across import Across, AcrossRuns, Pair, RunBatches
 from regaug.augment.base import AnyAugmentation, Augmentation
 from regaug.augment.joint import Known
-from regaug.augment.numbers import Indices
 from regaug.exceptions import ArgumentTypeError
 
 Draws: TypeAlias = tuple[Any, ...]  # what each part of a chain has drawn
@@ -50,17 +49,9 @@ class _NothingAcross(AcrossRuns[Identity]):
 
     is_idle = True
 
-    def act(
-        self,
-        runs: Indices,
-        x: Tensor,
-        y: Tensor,
-        *,
-        rows: Tensor | None = None,
-        given: Given | None = None,
-    ) -> tuple[Tensor, Tensor]:
+    def act(self, batches: RunBatches) -> Pair:
         """Return the batches."""
-        return x, y
+        return batches.x, batches.y
 
 
 class Compose(Augmentation[Draws]):

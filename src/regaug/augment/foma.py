@@ -10,7 +10,7 @@ from torch import Tensor
 
 from regaug import _random
 from regaug._checks import check_choice, check_range
-from regaug.augment.across import Across, AtOnce, Given
+from regaug.augment.across import Across, AtOnce, Pair, RunBatches
 from regaug.augment.base import Augmentation
 from regaug.augment.joint import (
     Dimension,
@@ -213,23 +213,15 @@ class _FOMAAcross(AtOnce[FOMA]):
             if part.rho is None and part.k != "two_nn":
                 self._k[number] = part._fixed_cut()
 
-    def counts(self, runs: Indices, x: Tensor, y: Tensor) -> int:
+    def counts(self, batches: RunBatches) -> int:
         """Return how many uniform numbers a batch needs: one for lam."""
         return 1
 
-    def transform(
-        self,
-        runs: Indices,
-        x: Tensor,
-        y: Tensor,
-        uniform: Values,
-        *,
-        rows: Tensor | None = None,
-        given: Given | None = None,
-    ) -> tuple[Tensor, Tensor]:
+    def transform(self, batches: RunBatches, uniform: Values) -> Pair:
         """Transform all batches as one stack."""
+        runs, x, y = batches.runs, batches.x, batches.y
         lam, first = self._find_lam(runs, uniform[:, 0]), self.parts[0]
-        rows_x, rows_y = x.flatten(2), y.reshape(*y.shape[:2], -1)
+        rows_x, rows_y = batches.columns
         joint = join(rows_x, rows_y, center=first.center)
         k = self._find_cuts(runs, joint)
         is_known = k >= 0

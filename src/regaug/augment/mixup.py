@@ -10,7 +10,7 @@ from torch import Tensor
 
 from regaug import _random
 from regaug._checks import check_range
-from regaug.augment.across import Across, AtOnce, Given
+from regaug.augment.across import Across, AtOnce, Pair, RunBatches
 from regaug.augment.base import Augmentation
 from regaug.augment.joint import as_rows
 from regaug.augment.numbers import Indices, Values
@@ -168,31 +168,23 @@ class _MixupAcross(AtOnce[Mixup]):
         super().__init__(parts, ahead=ahead)
         self._alpha = np.array([part.alpha for part in parts])
 
-    def counts(self, runs: Indices, x: Tensor, y: Tensor) -> int:
+    def counts(self, batches: RunBatches) -> int:
         """Return how many uniform numbers a batch needs: for lam, and for the partners."""
-        return 1 if self.parts[0].paired else 1 + x.shape[1]
+        return 1 if self.parts[0].paired else 1 + batches.x.shape[1]
 
-    def transform(
-        self,
-        runs: Indices,
-        x: Tensor,
-        y: Tensor,
-        uniform: Values,
-        *,
-        rows: Tensor | None = None,
-        given: Given | None = None,
-    ) -> tuple[Tensor, Tensor]:
+    def transform(self, batches: RunBatches, uniform: Values) -> Pair:
         """Mix all batches as one stack."""
+        runs, x, y = batches.runs, batches.x, batches.y
         lam = _random.beta_at(self._alpha[runs], uniform[:, 0])
-        columns = y.reshape(*y.shape[:2], -1)
+        rows_x, rows_y = batches.columns
         if self.parts[0].paired:
             half = _half(x[0])
             partners = torch.arange(half, 2 * half, device=x.device).expand(len(x), half)
         else:
-            partners = self._find_partners(runs, columns, uniform[:, 1:]).to(x.device)
+            partners = self._find_partners(runs, rows_y, uniform[:, 1:]).to(x.device)
         for number, part in self.last_batches(runs):
             part.params = MixupParams(float(lam[number]), partners[number])
-        new_x, new_y = mix(x.flatten(2), columns, lam=torch.from_numpy(lam), partners=partners)
+        new_x, new_y = mix(rows_x, rows_y, lam=torch.from_numpy(lam), partners=partners)
         shape = new_x.shape[:2]
         return new_x.reshape(*shape, *x.shape[2:]), new_y.reshape(*shape, *y.shape[2:])
 

@@ -9,9 +9,9 @@ from torch import Tensor
 
 from regaug import _random
 from regaug._checks import check_range
-from regaug.augment.across import Across, AtOnce, Given
+from regaug.augment.across import Across, AtOnce, Pair, RunBatches
 from regaug.augment.base import Augmentation
-from regaug.augment.numbers import Indices, Values
+from regaug.augment.numbers import Values
 from regaug.functional.precision import cast, working_dtype
 
 
@@ -79,21 +79,13 @@ class _NoiseAcross(AtOnce[GaussianNoise]):
         super().__init__(parts, ahead=ahead)
         self._sigma = torch.tensor([part.sigma for part in parts], dtype=torch.float64)
 
-    def counts(self, runs: Indices, x: Tensor, y: Tensor) -> int:
+    def counts(self, batches: RunBatches) -> int:
         """Return how many uniform numbers a batch needs: one for each of its values."""
-        return x[0].numel() + y[0].numel()
+        return batches.x[0].numel() + batches.y[0].numel()
 
-    def transform(
-        self,
-        runs: Indices,
-        x: Tensor,
-        y: Tensor,
-        uniform: Values,
-        *,
-        rows: Tensor | None = None,
-        given: Given | None = None,
-    ) -> tuple[Tensor, Tensor]:
+    def transform(self, batches: RunBatches, uniform: Values) -> Pair:
         """Add the noise to all batches."""
+        runs, x, y = batches.runs, batches.x, batches.y
         noise = _random.normals_at(torch.from_numpy(uniform))
         noise.mul_(self._sigma[torch.from_numpy(runs), None])
         of_x, of_y = noise.split_with_sizes((x[0].numel(), y[0].numel()), 1)

@@ -1,7 +1,9 @@
 """``regaug fit``: a model for a table, on disk."""
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated
 
 import typer
 
@@ -12,7 +14,7 @@ from regaug.ensemble.contents import AUTO
 from regaug.ensemble.entry import fit as fit_model
 from regaug.exceptions import CheckpointError
 from regaug.studies.study import Study
-from regaug.training.bar import Bar
+from regaug.training.bar import bar_from_first_call
 
 FILES = {"model.json", "model.safetensors"}
 
@@ -56,8 +58,10 @@ def fit(
     data = options.open_data(source, target=target, group=group, time=time, drop=drop)
     _check_free(out)
     chosen = method or (AUTO if study is None else Study.open(study).advised)
-    with FitBar() as bar:
-        model = fit_model(data, method=chosen, members=members, seed=seed, jobs=jobs, progress=bar)
+    with _shown() as shown:
+        model = fit_model(
+            data, method=chosen, members=members, seed=seed, jobs=jobs, progress=shown
+        )
     model.save(out)
     scores = model.held_out
     if as_json:
@@ -81,26 +85,17 @@ def fit(
     typer.echo(f"The model is in {out}. Predict with: regaug predict {out} NEW.csv -o OUT.csv")
 
 
-class FitBar:
-    """Says how many runs there are and how long they take, then shows a bar or a line at times."""
+@contextmanager
+def _shown() -> Iterator[Callable[[FitProgress], None]]:
+    """Give what says how many runs there are and how long they take, then shows a bar."""
+    with bar_from_first_call("run") as show:
 
-    def __init__(self) -> None:
-        self._bar: Bar | None = None
+        def observe(progress: FitProgress) -> None:
+            if not progress.done:
+                announce(progress.total, 0, progress.seconds_left, ())
+            show(progress.done, progress.total, progress.method)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        if self._bar is not None:
-            self._bar.__exit__(*error)
-
-    def __call__(self, progress: FitProgress) -> None:
-        """Show how far it has come."""
-        if self._bar is None:
-            announce(progress.total, 0, progress.seconds_left, ())
-            self._bar = Bar("run", progress.total, show=True).__enter__()
-        while self._bar.done < progress.done:
-            self._bar.advance(progress.method)
+        yield observe
 
 
 def _check_free(out: Path) -> None:

@@ -73,8 +73,8 @@ def fit_blend(
     are fewer than 25, or very many), and every candidate is fitted once for each fold, on the
     other folds: several recipes of plain training, the methods at the best of these, the
     baselines. What they predict for the folds decides the shares
-    (:mod:`regaug.ensemble.weights`), and the models of the folds are the model: it is as good as
-    one that is fitted again, and costs nothing.
+    (:mod:`regaug.ensemble.weights`), and the models of the folds are the model: each row has
+    taught all of them but one in five.
 
     Where a target is positive and strongly skewed, every other recipe fits its logarithm, and of
     the baselines what does better.

@@ -1,7 +1,7 @@
 """The one call that fits a model to a table, whatever it is made of."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 
 from regaug import methods
@@ -9,13 +9,13 @@ from regaug._checks import check_integer
 from regaug._registry import lookup
 from regaug.data.base import Data
 from regaug.ensemble.blend import BASELINES, fit_blend
-from regaug.ensemble.candidates import FitProgress, Observer
+from regaug.ensemble.candidates import Observer
 from regaug.ensemble.contents import AUTO, NETS
 from regaug.ensemble.fit import fit_ensemble
 from regaug.ensemble.model import Ensemble
 from regaug.ensemble.rows import check_table
 from regaug.exceptions import ArgumentError
-from regaug.training.bar import Bar
+from regaug.training.bar import bar_from_first_call
 from regaug.training.recipe import default_recipe
 
 # What is fitted fold by fold.
@@ -92,13 +92,5 @@ def _observer(progress: bool | Observer | None) -> Iterator[Observer | None]:
     if progress is not True:
         yield progress or None
         return
-    with ExitStack() as stack:
-        bars: list[Bar] = []
-
-        def observe(event: FitProgress) -> None:
-            if not bars:
-                bars.append(stack.enter_context(Bar("run", event.total, show=True)))
-            while bars[0].done < event.done:
-                bars[0].advance(event.method)
-
-        yield observe
+    with bar_from_first_call("run") as show:
+        yield lambda event: show(event.done, event.total, event.method)

@@ -1,10 +1,10 @@
 """How much of each model goes into an ensemble: chosen by predictions of rows held back.
 
-Two rules, each the best of those that were tried on the tables of the atlas for what it is used
-for. :func:`similar_weights` averages models of one kind, nets that differ in recipe or seed: all of
-them, the better the more. It knows how few rows there are: with forty of them the differences of
-the errors are mostly noise, and it is close to the plain mean. :func:`blend_weights` mixes a few
-models of different kinds, whose errors cancel in ways that their sizes do not show.
+Two rules. :func:`similar_weights` averages models of one kind, nets that differ in recipe or seed:
+all of them, the better the more. It knows how few rows there are: with forty of them the
+differences of the errors are mostly noise, and it is close to the plain mean.
+:func:`blend_weights` mixes a few models of different kinds, whose errors cancel in ways that their
+sizes do not show.
 """
 
 import math

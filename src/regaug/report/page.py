@@ -8,6 +8,7 @@ from statistics import median
 
 from regaug import formatting
 from regaug._files import write_text
+from regaug.ensemble.contents import NETS
 from regaug.formatting import count, number, percent
 from regaug.metrics import METRICS
 from regaug.report import drawing
@@ -20,7 +21,7 @@ from regaug.studies.amounts import amount
 from regaug.studies.changes import Change
 from regaug.studies.checks import TITLES
 from regaug.studies.leaderboard import show_cells
-from regaug.studies.names import NETS, full_name, reference_name
+from regaug.studies.names import full_name, reference_name
 from regaug.studies.power import POWER
 from regaug.studies.study import Study
 

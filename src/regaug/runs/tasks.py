@@ -27,8 +27,8 @@ Report = Callable[[Sequence[RunRecord]], None]
 # What a baseline takes on a small table and for each number of a large one, and what begins with
 # every command, in seconds.
 _BASELINE, _NUMBER, _START = 0.5, 2e-5, 2.0
-# The share of its epochs that a run takes which ends with the worse half, and one that may stop.
-_HALVED, _STOPPED = 0.55, 0.35
+# The share of its epochs that a run takes which may end early.
+_STOPPED = 0.45
 
 
 @dataclass(frozen=True)
@@ -96,10 +96,8 @@ def estimate_seconds(runs: Iterable[Run], problems: Mapping[str, Problem]) -> fl
             total += _BASELINE + _NUMBER * numbers
             continue
         epochs = float(run.settings.epochs)
-        if run.settings.patience is not None:  # most stop early
+        if run.settings.patience is not None or run.settings.halve:
             epochs = min(epochs, max(10.0, _STOPPED * epochs))
-        elif run.stage is not None:
-            epochs *= _HALVED
         steps = max(1, n // run.settings.batch_size)
         total += epochs * (steps * problem.cost.step + n * problem.cost.sample)
     return total

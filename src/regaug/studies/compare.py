@@ -4,7 +4,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -27,7 +27,7 @@ from regaug.studies.plan import QUICK_ROWS, QUICK_SPLITS, SPLITS, Plan, make_pla
 from regaug.studies.rounds import plan_rounds
 from regaug.studies.study import MODEL, REPORT, Study
 from regaug.studies.targets import make_targets, write_targets
-from regaug.training.bar import Bar
+from regaug.training.bar import bar_from_first_call
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -243,16 +243,10 @@ def _observer(progress: bool | Observer | None) -> Iterator[Observer | None]:
     if progress is not True:
         yield progress or None
         return
-    with ExitStack() as stack:
-        bars: list[Bar] = []
+    with bar_from_first_call("run") as show:
 
         def observe(event: Progress) -> None:
-            done = sum(event.done.values())
-            if not bars:
-                bar = Bar("run", len(event.plan.runs), done, show=True)
-                bars.append(stack.enter_context(bar))
-            # Of a task that is done again some runs were counted before.
-            while bars[0].done < done:
-                bars[0].advance(event.records[-1].run.method)
+            words = event.records[-1].run.method if event.records else ""
+            show(sum(event.done.values()), len(event.plan.runs), words)
 
         yield observe

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from regaug.ensemble.contents import AUTO, NETS
 from regaug.ensemble.weights import blend_weights, similar_weights
 from regaug.exceptions import StoreError
 from regaug.metrics import Scores, evaluate
 from regaug.runs.record import RunRecord
 from regaug.studies.config import StudyConfig
-from regaug.studies.names import BLEND, NETS
 from regaug.studies.selection import Selection, choose
 from regaug.studies.steps import Steps
 from regaug.studies.targets import TARGETS, Targets
@@ -75,7 +75,7 @@ def judge(
     used: dict[str, list[Sequence[RunRecord]]] = {
         name: list(own) for name, own in selection.tried.items()
     }
-    combined = [NETS, *([BLEND] if baselines else [])]
+    combined = [NETS, *([AUTO] if baselines else [])]
     rows |= {name: [] for name in combined}
     used |= {name: [] for name in combined}
     for split, own in enumerate(targets):
@@ -88,8 +88,8 @@ def judge(
         rows[NETS].append(_score(average, own))
         used[NETS].append(nets)
         if baselines:
-            rows[BLEND].append(_score(_blend(average, beside, own, config.seed), own))
-            used[BLEND].append([*nets, *beside])
+            rows[AUTO].append(_score(_blend(average, beside, own, config.seed), own))
+            used[AUTO].append([*nets, *beside])
     for name in baselines:
         rows[name], used[name] = singles[name], [[one] for one in selection.chosen[name]]
     return Rows(rows, used, _steps(config, selection, rows))
@@ -167,7 +167,7 @@ def _steps(
         best,
         rows[config.reference],
         rows[NETS],
-        *([rows[BLEND]] if BLEND in rows else []),
+        *([rows[AUTO]] if AUTO in rows else []),
     ]
     errors = {
         name: [None if own is None else own.value(config.metric) for own in scores]

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
+from regaug.ensemble.contents import AUTO, NETS
 from regaug.studies.config import REFERENCE
 from regaug.studies.statistics import Row
 
 # The rows that are made of others: all nets of a study, and these with the baselines.
-NETS, BLEND = "nets", "auto"
-COMBINED_NAMES = {NETS: "the ensemble of all nets", BLEND: "the blend of nets and baselines"}
+COMBINED_NAMES = {NETS: "the ensemble of all nets", AUTO: "the blend of nets and baselines"}
 BASELINE_NAMES = {
     "mean": "the mean",
     "last-value": "the last value",

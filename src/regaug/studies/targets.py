@@ -12,14 +12,13 @@ from torch import Tensor
 
 from regaug._files import dump_tensors, read_tensors, write_bytes
 from regaug.data.base import Split
+from regaug.ensemble.scale import Bounds
 from regaug.exceptions import FileError, StoreError
 from regaug.problems import Problem
 from regaug.runs.predictions import MOST_NUMBERS
 from regaug.training.scores import own_targets
 
 TARGETS = "targets.safetensors"
-# How far beyond the training targets a prediction may go, as a share of their range.
-ROOM = 0.25
 _NAMES = ("validation", "test", "low", "high")
 
 
@@ -53,9 +52,8 @@ class Targets:
         return cls(validation, test, train.amin(dim=0), train.amax(dim=0), labels)
 
     def clamp(self, predicted: Tensor) -> Tensor:
-        """Return predictions in the range of the training targets, a quarter of it wider."""
-        room = ROOM * (self.high - self.low)
-        return predicted.double().clamp(self.low - room, self.high + room)
+        """Return predictions in the range of the training targets, and half of it beyond."""
+        return Bounds.around(self.low, self.high).clamp(predicted.double())
 
 
 def make_targets(problem: Problem) -> list[Targets] | None:

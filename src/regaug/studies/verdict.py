@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from regaug.ensemble.contents import AUTO
 from regaug.metrics import METRICS
 from regaug.studies.advice import advise
 from regaug.studies.amounts import amount
 from regaug.studies.changes import Change
-from regaug.studies.names import BLEND, full_name, listed, reference_name
+from regaug.studies.names import full_name, listed, reference_name
 from regaug.studies.statistics import Comparison, Row
 
 
@@ -215,7 +216,7 @@ def _best_baseline(comparison: Comparison) -> Row | None:
 
 def _nets_of(comparison: Comparison) -> list[Row]:
     """Return all rows without a part of a baseline that have a mean, the best first."""
-    own = [row for row in comparison.rows if not row.is_baseline and row.name != BLEND]
+    own = [row for row in comparison.rows if not row.is_baseline and row.name != AUTO]
     return [row for row in own if row.mean is not None]
 
 

@@ -2,6 +2,8 @@
 
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any, Self
 
 # Seconds between two lines where there is no terminal.
@@ -50,3 +52,22 @@ class Bar:
             if self.done == self.total or now - self._last_line >= _PAUSE:
                 self._last_line = now
                 print(f"{self.unit} {self.done}/{self.total}  {words}", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def bar_from_first_call(unit: str) -> Iterator[Callable[[int, int, str], None]]:
+    """Give a function that is told how many of how many are done, and a few words.
+
+    The bar is there from the first call on, when the total is known.
+    """
+    with ExitStack() as stack:
+        bars: list[Bar] = []
+
+        def show(done: int, total: int, words: str) -> None:
+            if not bars:
+                bars.append(stack.enter_context(Bar(unit, total, done, show=True)))
+            # What is done again was counted before.
+            while bars[0].done < done:
+                bars[0].advance(words)
+
+        yield show

@@ -9,7 +9,7 @@ import torch
 from regaug.data.base import Part, Split
 from regaug.models import MLP
 from regaug.training import Machine, Settings, fit, fit_many
-from regaug.training.stacked.linear import LinearPart
+from regaug.training.stacked.linear import PENALTIES, fit_linear
 from regaug.training.stacked.net import Layout, Learner, predict
 from regaug.training.stacked.training import MOST_PERIODIC, make_table_net, periodic_columns
 
@@ -113,7 +113,7 @@ def test_a_linear_run_learns_what_ridge_leaves(method):
     split = make_split(targets=2)
     settings = Settings(epochs=4, batch_size=16, linear=True, frequencies=2)
     plain = replace(settings, linear=False)
-    linear = LinearPart.fit(split.train.x, split.train.y)
+    linear = fit_linear(split.train.x, split.train.y)
     left = Split(
         *(
             replace(part, y=(part.y - linear(part.x)).float())
@@ -147,11 +147,10 @@ def test_the_penalty_is_that_of_leaving_one_out(n, d, m):
     generator = torch.Generator().manual_seed(n)
     x = torch.randn(n, d, generator=generator).double()
     y = x[:, :1] + torch.randn(n, m, generator=generator).double()
-    found = LinearPart.fit(x, y)
+    found = fit_linear(x, y)
     assert found(x).isfinite().all()
     if n < 5:
         return
-    from regaug.training.stacked.linear import PENALTIES
 
     def slope(rows, target, penalty):
         own, of = x[rows] - x[rows].mean(0), y[rows, target] - y[rows, target].mean()
@@ -179,5 +178,5 @@ def test_the_penalty_is_that_of_leaving_one_out(n, d, m):
 def test_columns_and_targets_that_do_not_vary_are_no_trouble():
     x = torch.zeros(20, 3)
     x[:, 0] = torch.arange(20.0)
-    found = LinearPart.fit(x, torch.ones(20, 1))
+    found = fit_linear(x, torch.ones(20, 1))
     torch.testing.assert_close(found(x), torch.ones(20, 1).double())

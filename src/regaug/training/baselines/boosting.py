@@ -15,7 +15,7 @@ from regaug.training.baselines.stored import check_keys, check_stored, stored_te
 from regaug.training.predictor import Predictor
 
 Options: TypeAlias = Mapping[str, float]
-# Found on 53 tables of up to 700 rows, for which scikit-learn's 20 rows in a leaf are too many.
+# For small tables scikit-learn's 20 rows in a leaf are too many.
 CANDIDATES: tuple[Options, ...] = (
     {"min_samples_leaf": 10, "max_leaf_nodes": 31, "learning_rate": 0.1, "max_features": 1.0},
     {"min_samples_leaf": 2, "max_leaf_nodes": 16, "learning_rate": 0.05, "max_features": 0.5},

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from regaug import _random
-from regaug.augment.across import AtOnce
+from regaug.augment.across import AtOnce, RunBatches
 from regaug.augment.layer import INPUT
 from regaug.training.stacked.batches import Batches
 from regaug.training.stacked.step import StepAugmentation, put_back
@@ -83,7 +83,7 @@ class StackAugmentation:
         """
         shape = n_steps, n_runs = batches.x.shape[:2]
         x, y = batches.x.flatten(0, 1), batches.y.flatten(0, 1)
-        counts = across.counts(np.tile(np.arange(n_runs), n_steps), x, y)
+        counts = across.counts(RunBatches(np.tile(np.arange(n_runs), n_steps), x, y))
         counts = np.broadcast_to(counts, n_steps * n_runs).reshape(shape)
         uniform = np.zeros((*shape, int(counts.max())))
         is_touched = np.zeros(shape, dtype=bool)
@@ -101,7 +101,7 @@ class StackAugmentation:
                 some_x, some_y = x[chosen], y[chosen]
                 rows = None if rows is None else rows[chosen]
             own = uniform.reshape(len(x), -1)[where, : counts.flatten()[where].max()]
-            new = across.transform(where % n_runs, some_x, some_y, own, rows=rows)
+            new = across.transform(RunBatches(where % n_runs, some_x, some_y, rows), own)
             if across.weights is not None:
                 weights = y.new_ones(shape).flatten()
                 weights[torch.from_numpy(where)] = torch.from_numpy(across.weights).to(y)

@@ -11,7 +11,7 @@ from regaug.exceptions import ArgumentError, ArgumentTypeError
 from regaug.training.bar import Bar
 from regaug.training.results import RunResult
 from regaug.training.settings import Recorded, Settings
-from regaug.training.stacked.linear import LinearPart
+from regaug.training.stacked.linear import fit_linear
 from regaug.training.stacked.rows import as_rows
 from regaug.training.stacked.stack import Stack
 from regaug.training.stacked.training import Training
@@ -79,7 +79,7 @@ def fit_many(
 
     pairs = list(zip(splits, settings, strict=True))
     linear = {id(split): split for split, own in pairs if own.linear}
-    parts = {key: LinearPart.fit(as_rows(own.train), own.train.y) for key, own in linear.items()}
+    parts = {key: fit_linear(as_rows(own.train), own.train.y) for key, own in linear.items()}
     runs = [
         Training.make(
             number,

@@ -11,8 +11,8 @@ from torch.nn.utils.rnn import pad_sequence
 from regaug.data.base import Part, Split
 from regaug.exceptions import ArgumentError, ArgumentTypeError
 from regaug.metrics import METRICS
+from regaug.training.baselines.linear import Linear
 from regaug.training.scores import own_targets, own_units, recorded_rows
-from regaug.training.stacked.linear import LinearPart
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +57,7 @@ class StackedRows:
         self,
         splits: Sequence[Split],
         dtype: torch.dtype,
-        linear: Sequence[LinearPart | None] | None = None,
+        linear: Sequence[Linear | None] | None = None,
     ) -> None:
         self.splits = splits
         parts = [part for split in splits for part in (split.train, split.validation, split.test)]

@@ -16,6 +16,7 @@ from regaug.training.settings import Recorded
 from regaug.training.stacked.augmentation import StackAugmentation
 from regaug.training.stacked.batches import epoch_batches
 from regaug.training.stacked.halving import Halving
+from regaug.training.stacked.linear import skip_weights
 from regaug.training.stacked.net import Layout, Learner, predict
 from regaug.training.stacked.optimizer import StackedAdam
 from regaug.training.stacked.rows import StackedRows
@@ -163,7 +164,8 @@ class Stack:
             ending=run.ending or "finished",
             scores=scores,
             predictions=predictions,
-            weights=self.layout.name(best, 0) | ({} if run.linear is None else run.linear.state()),
+            weights=self.layout.name(best, 0)
+            | ({} if run.linear is None else skip_weights(run.linear)),
             seconds=run.seconds,
         )
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from regaug.augment.across import Across
+from regaug.augment.across import Across, RunBatches
 from regaug.augment.base import AnyAugmentation
 from regaug.augment.layer import INPUT
 from regaug.augment.numbers import Indices
@@ -121,12 +121,12 @@ class StepAugmentation:
         touched = self._touched[place]
         rows = self._rows if self._rows is None or runs is None else self._rows[runs]
         if place == INPUT:
-            new_x, new_y = self._across.act(touched, x, y, rows=rows)
+            new_x, new_y = self._across.act(RunBatches(touched, x, y, rows))
         else:
             given = self._given if runs is None else (self._given[0][runs], self._given[1][runs])
             hidden = x.detach().requires_grad_()
             with torch.enable_grad():
-                new_x, new_y = self._across.act(touched, hidden, y, rows=rows, given=given)
+                new_x, new_y = self._across.act(RunBatches(touched, hidden, y, rows, given))
             self._acts[place] = _Act(runs, hidden, (new_x, new_y))
         if (weights := self._across.weights) is not None:
             if self._weights is None:

@@ -15,10 +15,10 @@ from regaug.data.base import Split
 from regaug.exceptions import ArgumentError, PlaceError
 from regaug.models.mlp import MLP, NetForm
 from regaug.samplers import BatchSampler, KernelPairSampler
+from regaug.training.baselines.linear import Linear
 from regaug.training.checkpoint import load_weights
 from regaug.training.results import Ending, Epoch, is_best, why_end
 from regaug.training.settings import Settings
-from regaug.training.stacked.linear import LinearPart
 from regaug.training.stacked.rows import as_rows
 
 MOST_PERIODIC = 50
@@ -36,7 +36,7 @@ class Training:
     augmentation: AnyAugmentation
     places: tuple[str, ...]  # where it acts; of several, one is drawn for every step
     sampler: BatchSampler
-    linear: LinearPart | None = None  # what the net learns the rest of
+    linear: Linear | None = None  # what the net learns the rest of
     history: list[Epoch] = field(default_factory=list)
     best_epoch: int = 0  # counted from 1; the last one if there are no validation rows
     ending: Ending | None = None  # as long as it has not ended
@@ -51,7 +51,7 @@ class Training:
         settings: Settings,
         hidden: Sequence[int],
         initial: Mapping[str, Tensor] | None,
-        linear: LinearPart | None = None,
+        linear: Linear | None = None,
     ) -> Self:
         """Prepare a run: its net, its augmentation fitted on the training rows, its batches."""
         x, y = split.train.x, split.train.y
@@ -130,7 +130,7 @@ def periodic_columns(x: Tensor) -> tuple[int, ...]:
     """Return the columns that periodic features are made of: those with more than two values.
 
     A yes-or-no column, as categories become, has none. Nor has a table with very many columns:
-    there the features were no help, and they are most of the work.
+    there they would be most of the work.
     """
     columns = [column for column in range(x.shape[1]) if len(torch.unique(x[:, column])) > 2]
     return tuple(columns) if len(columns) <= MOST_PERIODIC else ()
