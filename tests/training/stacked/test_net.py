@@ -53,22 +53,6 @@ def test_the_gradient_of_every_run_is_that_of_its_own_net():
         assert_close(found.values(), [weight.grad for weight in net.parameters()])
 
 
-class Nothing:
-    """What acts between the stages when nothing does."""
-
-    def __init__(self, targets, factors=None):
-        self.targets, self.factors = targets, factors
-
-    def forward(self, place, x):
-        return x
-
-    def backward(self, place, delta, of_targets):
-        return delta
-
-    def loss_weights(self):
-        return self.factors
-
-
 def make_case(runs, n, targets, hidden, seed=0):
     layout, weights = stacked(make_nets(runs, 3, targets, tuple(hidden)))
     generator = torch.Generator().manual_seed(seed)
@@ -83,13 +67,13 @@ def make_case(runs, n, targets, hidden, seed=0):
     hidden=st.lists(st.integers(1, 6), min_size=1, max_size=4),
     has_factors=st.booleans(),
 )
-def test_loss_and_gradient_are_those_of_autograd(runs, n, targets, hidden, has_factors):
+def test_loss_and_gradient_are_those_of_autograd(nothing, runs, n, targets, hidden, has_factors):
     layout, weights, x, y = make_case(runs, n, targets, hidden, seed=n)
     generator = torch.Generator().manual_seed(n)
     factors = torch.rand(runs, generator=generator, dtype=torch.float64) if has_factors else None
     learner = Learner(layout, weights)
     for _ in range(2):  # the memory of the first step is used again
-        loss = learner.loss_and_gradient(x, Nothing(y, factors))
+        loss = learner.loss_and_gradient(x, nothing(y, factors))
     own = leaves(weights)
     error = (predict(layout.stages(own), x) - y).square().mean(dim=(1, 2))
     expected = error if factors is None else error * factors
@@ -98,12 +82,14 @@ def test_loss_and_gradient_are_those_of_autograd(runs, n, targets, hidden, has_f
     assert_close(learner.gradient, [weight.grad for weight in own])
 
 
-class Bending(Nothing):
+class Bending:
     """Bends what comes to a place, and the targets along with it, as an augmentation may."""
 
     def __init__(self, targets, place):
-        super().__init__(targets)
-        self.place, self.seen = place, []
+        self.targets, self.place, self.seen = targets, place, []
+
+    def loss_weights(self):
+        return None
 
     def bend(self, x, y):
         return torch.sin(2 * x), y * x.mean(dim=2, keepdim=True).cos()

@@ -29,23 +29,7 @@ def make_split(train=40, columns=4, targets=1, seed=0):
     return Split(part(train), part(20), part(25))
 
 
-class Nothing:
-    """What acts between the stages when nothing does."""
-
-    def __init__(self, targets):
-        self.targets = targets
-
-    def forward(self, place, x):
-        return x
-
-    def backward(self, place, delta, of_targets):
-        return delta
-
-    def loss_weights(self):
-        return None
-
-
-def test_the_gradient_with_periodic_features_is_that_of_autograd():
+def test_the_gradient_with_periodic_features_is_that_of_autograd(nothing):
     nets = [
         MLP(5, 2, hidden=(6, 7), periodic=[4, 0], frequencies=3, spread=0.5, seed=seed).double()
         for seed in range(3)
@@ -55,7 +39,7 @@ def test_the_gradient_with_periodic_features_is_that_of_autograd():
     generator = torch.Generator().manual_seed(0)
     x, y = (torch.randn(3, 6, width, generator=generator).double() for width in (5, 2))
     learner = Learner(layout, weights)
-    losses = learner.loss_and_gradient(x, Nothing(y))
+    losses = learner.loss_and_gradient(x, nothing(y))
     for run, net in enumerate(nets):
         loss = (net(x[run]) - y[run]).square().mean()
         loss.backward()

@@ -48,20 +48,6 @@ class PerColumn:
         return delta if is_first else (delta * self.weight[:, None, :, 0]).sum(dim=3)
 
 
-class Nothing:
-    def __init__(self, targets):
-        self.targets = targets
-
-    def forward(self, place, x):
-        return x
-
-    def backward(self, place, delta, of_targets):
-        return delta
-
-    def loss_weights(self):
-        return None
-
-
 def make_case():
     nets = [MLP(COLUMNS * WIDTH, hidden=(5, 7), seed=seed).double() for seed in range(RUNS)]
     generator = torch.Generator().manual_seed(0)
@@ -75,10 +61,10 @@ def make_case():
     return layout, states, weights, draw(RUNS, N, COLUMNS), draw(RUNS, N, 1)
 
 
-def test_a_stage_of_another_kind_fits_before_the_others():
+def test_a_stage_of_another_kind_fits_before_the_others(nothing):
     layout, states, weights, x, y = make_case()
     learner = Learner(layout, weights)
-    loss = learner.loss_and_gradient(x, Nothing(y))
+    loss = learner.loss_and_gradient(x, nothing(y))
     own = [weight.clone().requires_grad_() for weight in weights]
     expected = (predict(layout.stages(own), x) - y).square().mean(dim=(1, 2))
     torch.testing.assert_close(loss, expected.detach(), rtol=0, atol=1e-12)
