@@ -49,7 +49,6 @@ class Stream(IntEnum):
     COLORS = 28
     FIGURES = 29
     BASELINES = 30
-    BLEND = 31  # halves of the rows that a blend is fitted on
 
 
 def make_generator(seed: int = 0) -> torch.Generator:

@@ -191,8 +191,8 @@ def test_progress_begins_with_an_estimate_and_ends_with_all():
 
 def test_many_rows_have_fewer_candidates_and_few_rows_fewer_folds():
     amounts = [AMOUNTS(rows) for rows in (10, 24, 25, 2_000, 3_000, 10**6)]
-    assert [own.folds for own in amounts] == [3, 3, 5, 5, 5, 3]
-    assert [own.recipes for own in amounts] == [4, 4, 8, 8, 5, 3]
+    assert [own.folds for own in amounts] == [3, 3, 8, 8, 5, 3]
+    assert [own.recipes for own in amounts] == [4, 4, 4, 4, 4, 3]
 
 
 def test_names_and_settings_are_checked():

@@ -34,7 +34,8 @@ def make_timed(n, seed=0):
 
 
 @pytest.mark.parametrize(
-    ("n", "expected"), [(20, 6), (30, 9), (100, 20), (10_000, 2_000), (50_000, 2_000)]
+    ("n", "expected"),
+    [(20, 6), (30, 9), (100, 20), (150, 20), (300, 30), (10_000, 1_000), (50_000, 2_000)],
 )
 def test_small_tables_give_enough_for_an_interval_and_large_ones_not_more_than_needed(n, expected):
     assert len(calibration_rows(make_data(n))) == expected

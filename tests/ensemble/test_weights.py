@@ -7,7 +7,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regaug.ensemble.weights import blend_weights, similar_weights
+from regaug.ensemble import weights
+from regaug.ensemble.weights import blend_weights, similar_weights, without_luck
 from regaug.exceptions import ArgumentError
 
 
@@ -84,8 +85,19 @@ def test_wrong_arguments_are_named(rule):
         rule(predicted * float("nan"), target)
 
 
-def test_the_halves_depend_on_the_seed_alone():
-    predicted, target = draw(5, 3, 30)
-    same, again = (blend_weights(predicted, target, seed=1) for _ in range(2))
-    assert torch.equal(same, again)
-    assert not torch.equal(same, blend_weights(predicted, target, seed=2))
+def test_with_few_rows_a_blend_is_drawn_to_equal_shares(monkeypatch):
+    def distance(n):
+        predicted, target = draw(2, 3, 2000)
+        return (blend_weights(predicted[:, :n], target[:n]) - 1 / 3).abs().max().item()
+
+    few, many = distance(20), distance(2000)
+    monkeypatch.setattr(weights, "_PRIOR_ROWS", 0.0)
+    assert few < 0.9 * distance(20)
+    assert many > 0.99 * distance(2000)
+
+
+def test_nets_that_stopped_on_the_rows_get_less_than_their_errors_there_ask_for():
+    predicted, target = draw(5, 2, 500)
+    usual = blend_weights(predicted, target)
+    corrected = torch.stack([without_luck(predicted[0], target), predicted[1]])
+    assert 0.5 < blend_weights(corrected, target)[0] < usual[0]

@@ -45,7 +45,7 @@ def fit(
     """Fit a model to a table and write it to a folder.
 
     Some rows are put aside to measure how good it is and to make its intervals honest. What auto
-    is made of is chosen on the other rows, five times a fifth of them; it says the share of each.
+    is made of is chosen on the other rows, eight times an eighth; it says the share of each.
 
     Example: regaug fit houses.csv --target price --out model/
 

@@ -10,10 +10,9 @@ from regaug.ensemble.component import Component
 from regaug.ensemble.entry import fit
 from regaug.ensemble.fit import fit_ensemble
 from regaug.ensemble.model import Ensemble, Prediction
-from regaug.ensemble.rows import CALIBRATION_SHARE, calibration_rows, leave_out
+from regaug.ensemble.rows import calibration_rows, leave_out
 
 __all__ = [
-    "CALIBRATION_SHARE",
     "Component",
     "Ensemble",
     "FitProgress",

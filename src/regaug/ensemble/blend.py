@@ -14,7 +14,7 @@ from regaug.ensemble.contents import AUTO, NETS
 from regaug.ensemble.model import Ensemble
 from regaug.ensemble.prepared import Prepared
 from regaug.ensemble.rows import fold_rows
-from regaug.ensemble.weights import blend_weights, similar_weights
+from regaug.ensemble.weights import blend_weights, similar_weights, without_luck
 from regaug.exceptions import DivergedError
 from regaug.training.baselines import baseline_names
 from regaug.training.recipe import draw_recipes
@@ -38,22 +38,22 @@ class Amounts:
         repeats: Trainings of every method, each at another of the best recipes.
     """
 
-    folds: int = 5
-    recipes: int = 8
-    repeats: int = 2
+    folds: int = 8
+    recipes: int = 4
+    repeats: int = 1
 
     @classmethod
     def of(cls, rows: int, *, quick: bool = False) -> "Amounts":
         """Return what a table of so many rows has time for, and sense."""
         if quick:
-            return cls(folds=3, recipes=4, repeats=0)
+            return cls(folds=3, repeats=0)
         if rows < 25:
-            return cls(folds=3, recipes=4, repeats=1)
+            return cls(folds=3)
         if rows <= 2_000:
             return cls()
         if rows <= 6_000:
-            return cls(recipes=5, repeats=1)
-        return cls(folds=3, recipes=3, repeats=1)
+            return cls(folds=5)
+        return cls(folds=3, recipes=3)
 
 
 def fit_blend(
@@ -69,12 +69,12 @@ def fit_blend(
     """Fit a blend of nets and baselines, of nets alone, or a baseline.
 
     Some rows are put aside first and used for nothing but the intervals
-    (:func:`regaug.ensemble.calibration_rows`). The others are dealt into five folds (three if they
+    (:func:`regaug.ensemble.calibration_rows`). The others are dealt into eight folds (three if they
     are fewer than 25, or very many), and every candidate is fitted once for each fold, on the
     other folds: several recipes of plain training, the methods at the best of these, the
     baselines. What they predict for the folds decides the shares
     (:mod:`regaug.ensemble.weights`), and the models of the folds are the model: each row has
-    taught all of them but one in five.
+    taught all of them but one in eight.
 
     Where a target is positive and strongly skewed, every other recipe fits its logarithm, and of
     the baselines what does better.
@@ -115,7 +115,7 @@ def fit_blend(
         best = sorted(nets, key=lambda own: _error(own, target))[: amounts.repeats]
         places = [(name, i, own.tried) for name in METHODS for i, own in enumerate(best)]
         nets += bench.fit([Try(name, i, own.log, own.recipe) for name, i, own in places])
-    shares = _shares(nets, baselines, target, seed)
+    shares = _shares(nets, baselines, target)
     components = [own.as_component(share) for own, share in shares]
     mean = sum((share * own.predicted for own, share in shares), torch.zeros_like(target))
     scale = ready.scale(log=log)
@@ -148,7 +148,7 @@ def _error(candidate: Candidate, target: Tensor) -> float:
 
 
 def _shares(
-    nets: Sequence[Candidate], baselines: Sequence[Candidate], target: Tensor, seed: int
+    nets: Sequence[Candidate], baselines: Sequence[Candidate], target: Tensor
 ) -> list[tuple[Candidate, float]]:
     """Return what the model is made of, each with its share; those of small shares are dropped."""
     if not nets and not baselines:
@@ -164,7 +164,9 @@ def _shares(
     predicted = [
         sum((w * own.predicted for own, w in group), torch.zeros_like(target)) for group in groups
     ]
-    shares = blend_weights(torch.stack(predicted), target, seed=seed).tolist()
+    if nets:
+        predicted[0] = without_luck(predicted[0], target)
+    shares = blend_weights(torch.stack(predicted), target).tolist()
     kept = _large(zip(groups, shares, strict=True))
     return [(own, share * w) for group, share in kept for own, w in group]
 

@@ -13,7 +13,9 @@ from regaug.data.splits import SplitRule, ThreeParts, group_split, random_split,
 from regaug.data.tabular.table import Table
 from regaug.exceptions import ArgumentError, ArgumentTypeError
 
-CALIBRATION_SHARE = 0.2
+# What is put aside is not learned from: a tenth of a table, or a fifth of a small one.
+CALIBRATION_SHARE, SMALL_SHARE = 0.1, 0.2
+SMALL = 100  # rows
 FEWEST = 9  # calibration rows: with fewer there is no 90 % interval
 MOST = 2_000  # with more, the share of rows covered is hardly surer (its deviation is 0.7 %)
 FOLDS = 8
@@ -34,18 +36,21 @@ def check_table(data: Data) -> Table | ArrayData:
     return data
 
 
-def calibration_rows(data: Data, *, share: float = CALIBRATION_SHARE, seed: int = 0) -> Rows:
-    """Return the rows that :func:`fit_ensemble` puts aside to calibrate its intervals on.
+def calibration_rows(data: Data, *, share: float | None = None, seed: int = 0) -> Rows:
+    """Return the rows that a fit puts aside to calibrate its intervals on.
 
     They are whole groups where the data has groups, the last rows where it has times, and drawn at
     random otherwise. Whoever chooses a method or settings must do so without them:
     ``leave_out(data, calibration_rows(data))``.
 
-    ``share`` is in (0, 0.5]. Small tables give more (9 rows at least, but no more than a third),
-    rows drawn at random from large ones are 2,000 at most. The seed decides which, but for times.
+    ``share`` is in (0, 0.5]; without it, a fifth of up to 100 rows, then 20 rows, and a tenth from
+    200 rows on. They are 9 at least, but no more than a third, and if drawn at random 2,000 at
+    most. The seed decides which, but for times.
     """
     data = check_table(data)
     n, (rule, codes) = len(data), _units(data)
+    if share is None:
+        share = max(CALIBRATION_SHARE, SMALL_SHARE * min(1.0, SMALL / n))
     share = check_range("share", share, 0.0, 0.5, open_low=True)
     share = max(share, min(FEWEST, n // 3) / n)
     if rule == "random":

@@ -7,22 +7,20 @@ differences of the errors are mostly noise, and it is close to the plain mean.
 sizes do not show.
 """
 
-import math
-
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from regaug import _random
-from regaug._checks import check_integer
 from regaug.exceptions import ArgumentError
 
 # A model that is worse by this share of the squared error, on so many rows, has 1/e of the weight.
 _TEMPERATURE = 16.0
-# A blend is fitted on so many random halves of the rows, and averaged.
-_BAGS = 20
-_FEWEST = 8
+# So many rows, with errors like those of the best model, seem to say: equal shares.
+_PRIOR_ROWS = 10.0
+# Nets stop at the epoch that suits the rows held back: on other rows their errors are larger by
+# about this share, which those of other models are not.
+_LUCK = 0.1
 
 
 def similar_weights(predicted: Tensor, target: Tensor) -> Tensor:
@@ -53,38 +51,41 @@ def similar_weights(predicted: Tensor, target: Tensor) -> Tensor:
     return weights / weights.sum()
 
 
-def blend_weights(predicted: Tensor, target: Tensor, *, seed: int = 0) -> Tensor:
+def blend_weights(predicted: Tensor, target: Tensor) -> Tensor:
     """Return weights for models of different kinds: the mix with the least squared error.
 
-    The weights are not negative and sum to one. They are found on twenty random halves of the rows
-    and averaged, which takes from a lucky model what it has by luck. Models with a prediction that
-    is not finite get nothing.
+    The weights are not negative and sum to one. Where there are few rows they are drawn to equal
+    ones, as luck decides there. Models with a prediction that is not finite get nothing.
 
     Args:
         predicted: Predictions of the rows held back, ``(models, n, m)``.
         target: What they should be, ``(n, m)``.
-        seed: Decides the halves.
 
     Returns:
         ``(models,)``, float64, not negative, of sum 1.
 
     Example:
         >>> target = torch.tensor([[float(i % 5)] for i in range(40)])
-        >>> blend_weights(torch.stack([target + 1.0, target - 1.0, target + 9.0]), target)
-        tensor([0.5000, 0.5000, 0.0000], dtype=torch.float64)
+        >>> blend_weights(torch.stack([target + 1.0, target - 1.0]), target)
+        tensor([0.5000, 0.5000], dtype=torch.float64)
     """
     errors, is_finite = _errors(predicted, target)
-    known, n = torch.nonzero(is_finite).squeeze(1), len(target)
-    residuals = errors[known].numpy()
-    rng = _random.numpy_generator(_random.Stream.BLEND, check_integer("seed", seed, 0))
-    size = min(n, max(_FEWEST, math.ceil(n / 2)))
-    found = np.zeros(len(known))
-    for _ in range(_BAGS):
-        rows = rng.permutation(n)[:size]
-        found += _least_squares(residuals[:, rows].reshape(len(known), -1))
+    known = torch.nonzero(is_finite).squeeze(1)
     weights = torch.zeros(len(errors), dtype=torch.float64)
-    weights[known] = torch.from_numpy(found / found.sum())
+    weights[known] = torch.from_numpy(_least_squares(errors[known].flatten(start_dim=1).numpy()))
     return weights
+
+
+def without_luck(predicted: Tensor, target: Tensor) -> Tensor:
+    """Return predictions of nets with errors as large as on rows that have not stopped them.
+
+    For a blend with models that have not chosen an epoch by these rows.
+
+    Example:
+        >>> without_luck(torch.tensor([[2.0]]), torch.tensor([[1.0]]))
+        tensor([[2.1000]])
+    """
+    return target + (1.0 + _LUCK) * (predicted - target)
 
 
 def _errors(predicted: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
@@ -106,13 +107,16 @@ def _least_squares(errors: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the weights on the simplex with the least squared error; ``errors``: (models, n)."""
     from scipy.optimize import nnls
 
-    if len(errors) == 1:
+    models = len(errors)
+    if models == 1:
         return np.ones(1)
     # On the simplex the error of a mix is the mix of the errors. That the weights sum to one is a
     # row of its own, with a weight that leaves no doubt.
-    strong = 1e3 * max(float(np.sqrt(np.square(errors).sum(axis=1).max())), 1e-12)
-    system = np.vstack([errors.T, np.full(len(errors), strong)])
-    wanted = np.append(np.zeros(errors.shape[1]), strong)
+    squares = np.square(errors).mean(axis=1)
+    prior = np.sqrt(_PRIOR_ROWS * squares.min()) * (np.eye(models) - 1.0 / models)
+    strong = 1e3 * max(float(np.sqrt(errors.shape[1] * squares.max())), 1e-12)
+    system = np.vstack([errors.T, prior, np.full(models, strong)])
+    wanted = np.append(np.zeros(len(system) - 1), strong)
     weights: NDArray[np.float64] = nnls(system, wanted)[0]
     total = weights.sum()
-    return weights / total if total > 0 else np.full(len(errors), 1.0 / len(errors))
+    return weights / total if total > 0 else np.full(models, 1.0 / models)

@@ -91,7 +91,7 @@ def compare(
         target: The column to predict, or several, of a path or a frame.
         methods: Names of methods; all of them by default. Plain training is always among them.
         trials: Settings that are tried of every method on every split; 6, or 3 if ``quick``. The
-            first stage has two recipes for each of them, and at least 8.
+            first stage has two recipes for each of them, and at least 6.
         splits: Repeated splits of the data; 10, or 5 if ``quick``.
         split: How a table of your own is split: ``"random"``, ``"group"`` or ``"time"``; by its
             groups or times by default, if it has such a column.

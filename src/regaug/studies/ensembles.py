@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from regaug.ensemble.contents import AUTO, NETS
-from regaug.ensemble.weights import blend_weights, similar_weights
+from regaug.ensemble.weights import blend_weights, similar_weights, without_luck
 from regaug.exceptions import StoreError
 from regaug.metrics import Scores, evaluate
 from regaug.runs.record import RunRecord
@@ -75,7 +75,8 @@ def judge(
     used: dict[str, list[Sequence[RunRecord]]] = {
         name: list(own) for name, own in selection.tried.items()
     }
-    combined = [NETS, *([AUTO] if baselines else [])]
+    blended = [name for name in baselines if name != "mean"]  # not worth a share, as in a fit
+    combined = [NETS, *([AUTO] if blended else [])]
     rows |= {name: [] for name in combined}
     used |= {name: [] for name in combined}
     for split, own in enumerate(targets):
@@ -83,12 +84,12 @@ def judge(
             rows[method].append(_score(_average(selection.tried[method][split], own), own))
         nets = [record for tried in selection.tried.values() for record in tried[split]]
         nets += selection.recipes[split] if selection.recipes else []
-        beside = [selection.chosen[name][split] for name in baselines]
+        beside = [selection.chosen[name][split] for name in blended]
         average = _average(nets, own)
         rows[NETS].append(_score(average, own))
         used[NETS].append(nets)
-        if baselines:
-            rows[AUTO].append(_score(_blend(average, beside, own, config.seed), own))
+        if blended:
+            rows[AUTO].append(_score(_blend(average, beside, own), own))
             used[AUTO].append([*nets, *beside])
     for name in baselines:
         rows[name], used[name] = singles[name], [[one] for one in selection.chosen[name]]
@@ -115,14 +116,14 @@ def _average(records: Sequence[RunRecord], targets: Targets) -> Mixture | None:
     return _mix(members, similar_weights(predicted, targets.validation))
 
 
-def _blend(
-    nets: Mixture | None, beside: Sequence[RunRecord], targets: Targets, seed: int
-) -> Mixture:
+def _blend(nets: Mixture | None, beside: Sequence[RunRecord], targets: Targets) -> Mixture:
     """Return the mixture of models of different kinds."""
-    members = [] if nets is None else [nets]
-    members += [_member(record, targets) for record in beside]
-    predicted = torch.stack([member.validation for member in members])
-    return _mix(members, blend_weights(predicted, targets.validation, seed=seed))
+    members = [_member(record, targets) for record in beside]
+    predicted = [member.validation for member in members]
+    if nets is not None:
+        members.append(nets)
+        predicted.append(without_luck(nets.validation, targets.validation))
+    return _mix(members, blend_weights(torch.stack(predicted), targets.validation))
 
 
 def _member(record: RunRecord, targets: Targets) -> Mixture:
