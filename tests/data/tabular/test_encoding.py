@@ -44,6 +44,15 @@ def test_numbers_stay():
     assert encoded(values).dtype == np.float32
 
 
+def test_numbers_far_beyond_those_of_training_count_as_half_of_the_range_beyond():
+    encoder = Encoder.fit(pd.DataFrame({"a": [0.0, 4.0, 10.0] * 5}))
+    new = pd.DataFrame({"a": [1e30, 14.0, 15.5, -4.0, -1e9, None]})
+    assert encoder.transform(new)[:, 0].tolist() == [15.0, 14.0, 15.0, -4.0, -5.0, 4.0]
+    largest = float(np.finfo(np.float32).max)
+    (column,) = Encoder.fit(pd.DataFrame({"a": [-largest, 0.0, largest] * 5})).columns
+    assert (column.low, column.high) == (-largest, largest)
+
+
 @pytest.mark.parametrize("dtype", ["bool", "boolean", "object", "bool[pyarrow]"])
 def test_booleans_become_zero_and_one(dtype):
     values = pd.array([True, False, True] * 10, dtype=dtype)
@@ -59,7 +68,7 @@ def test_text_true_and_false_are_booleans():
 def test_a_gap_becomes_the_median_with_an_indicator(dtype):
     values = pd.array([1.0, 2.0, 9.0, None] * 10, dtype=dtype)
     known, notes = fitted(values)
-    assert known == Number("a", fill=2.0, indicator=True)
+    assert known == Number("a", fill=2.0, indicator=True, low=-3.0, high=13.0)
     assert "10 gaps became the median 2" in notes
     assert encoded(values)[:4].tolist() == [[1, 0], [2, 0], [9, 0], [2, 1]]
 
@@ -390,12 +399,12 @@ def changed(**changes):
         "[" * 100_000,
         "__import__('os').system('true')",
         some_encoder().to_json()[:-5],
-        some_encoder().to_json().replace('"version": 1', '"version": 2'),
-        some_encoder().to_json().replace('"version": 1', '"version": true, "version": 1'),
+        some_encoder().to_json().replace('"version": 2', '"version": 3'),
+        some_encoder().to_json().replace('"version": 2', '"version": true, "version": 2'),
         some_encoder().to_json().replace("regaug-encoder", "pickle"),
-        '{"format": "regaug-encoder", "version": 1, "columns": [], "notes": []}',
-        '{"format": "regaug-encoder", "version": 1, "columns": [3], "notes": []}',
-        '{"format": "regaug-encoder", "version": 1, "columns": {"a": 1}, "notes": []}',
+        '{"format": "regaug-encoder", "version": 2, "columns": [], "notes": []}',
+        '{"format": "regaug-encoder", "version": 2, "columns": [3], "notes": []}',
+        '{"format": "regaug-encoder", "version": 2, "columns": {"a": 1}, "notes": []}',
         changed(fill=float("nan")),
         changed(fill=float("inf")),
         changed(fill=1e39),
@@ -403,6 +412,7 @@ def changed(**changes):
         changed(fill="1"),
         changed(fill=10**400),
         changed(fill=None),
+        changed(low=5.0, high=4.0),
         changed(indicator=1),
         changed(name=3),
         changed(name="city"),

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regaug.data.tabular.values import (
+    LARGEST,
     Floats,
     Levels,
     Values,
@@ -29,16 +30,25 @@ OTHER = "(other)"  # what decoding writes for the pooled levels
 UNIQUE_SHARE = 0.9  # text with more levels than this share of its rows tells the rows apart
 FAR = 4e6  # days from 1970 to beyond the years -9999 and 9999
 DAY = 86_400e6  # microseconds
+# How far beyond the numbers of the training rows one may lie, in widths of their range: of those
+# that were tried, the best on the atlas (``python -m benchmarks.atlas.bounds``).
+BEYOND = 0.5
 
 
 @dataclass(frozen=True)
 class Number:
-    """Numbers stay as they are; a gap becomes the median of the training rows."""
+    """Numbers stay as they are; a gap becomes the median of the training rows.
+
+    One that lies far beyond those of the training rows counts as ``low`` or ``high``: a model knows
+    nothing of what is there, and a column that hardly varies would decide alone.
+    """
 
     kind: ClassVar[str] = "number"
     name: str
     fill: float
     indicator: bool
+    low: float = -LARGEST
+    high: float = LARGEST
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -49,7 +59,7 @@ class Number:
         """Write the encoded values of ``series`` to ``out``, a row per feature."""
         values = _check_readable(self.name, read_numbers(series), "number").values
         gaps = np.isnan(values)
-        out[0] = values
+        out[0] = np.clip(values, self.low, self.high)
         out[0, gaps] = self.fill
         if self.indicator:
             out[1] = gaps
@@ -233,7 +243,11 @@ def _fit_number(
         return None, [f"left out: constant ({low:g})"]
     if len(present) == len(places) and np.ptp(present - places) == 0:
         return None, ["left out: row numbers"]
-    column = (Boolean if is_boolean else Number)(name, _median(present), has_gaps)
+    column: Number = Boolean(name, _median(present), has_gaps)
+    if not is_boolean:
+        beyond = BEYOND * high - BEYOND * low
+        ends = max(low - beyond, -LARGEST), min(high + beyond, LARGEST)
+        column = Number(name, _median(present), has_gaps, *map(float, ends))
     return column, _gap_notes(read, column, f"the median {column.fill:g}")
 
 

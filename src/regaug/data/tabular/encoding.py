@@ -32,7 +32,7 @@ from regaug.exceptions import (
 if TYPE_CHECKING:
     import pandas as pd
 
-_FORMAT, _VERSION = "regaug-encoder", 1
+_FORMAT, _VERSION = "regaug-encoder", 2
 _KINDS: dict[str, type[Any]] = {c.kind: c for c in (Number, Boolean, Date, Category)}
 
 
@@ -43,7 +43,8 @@ class Encoder:
     ========== ====================================================================================
     column     becomes
     ========== ====================================================================================
-    numbers    themselves; true and false become 1 and 0; text of which 95 % are numbers counts
+    numbers    themselves, if not further beyond those of training than half of their range; true
+               and false become 1 and 0; text of which 95 % are numbers counts
     dates      days since the training mean, sine and cosine of the time of year and of day
     text       one column per level; levels with less than 1 % or fewer than 5 of the training
                rows, and all but the 50 most frequent, share the level "(other)"
@@ -239,6 +240,8 @@ def _column_from(item: object) -> Column:
     column: Column = _KINDS[kind](**values)
     if isinstance(column, Date) and max(abs(column.mean), abs(column.fill)) > FAR:
         raise _damaged(f"the dates of {column.name!r} must be within {FAR:g} days of 1970")
+    if isinstance(column, Number) and not column.low <= column.high:
+        raise _damaged(f"`low` of {column.name!r} must not be above `high`")
     if isinstance(column, Category):
         levels = column.levels
         if len(set(levels)) < len(levels) or len(levels) > MAX_LEVELS or not column.features:
