@@ -15,6 +15,7 @@ _REACH = np.sqrt(2.0 * _FALL * np.arange(1, 7))
 _CEILINGS = np.exp(-_FALL * np.abs(np.arange(-6, 7)))
 _CHUNK = 8192  # samples worked on at a time: their bands fit into the cache
 _KEPT = 2048  # samples whose bands are kept from epoch to epoch (0.4 MB)
+_FEW = 512  # samples so few that the kernel of all pairs is kept (2 MB), and bands are not needed
 
 
 class KernelPairSampler(RandomBatchSampler):
@@ -26,8 +27,8 @@ class KernelPairSampler(RandomBatchSampler):
     partners in the same order, ``2 * batch_size`` indices in all: what ``CMixup(paired=True)``
     takes. An epoch uses an index at most once as a sample, and any number of times as a partner.
 
-    The draws are exact and no n x n matrix is made. With one target an epoch takes time
-    proportional to n log n; with several, at worst that of all n^2 distances.
+    The draws are exact, and beyond 512 samples no n x n matrix is made. With one target an epoch
+    takes time proportional to n log n; with several, at worst that of all n^2 distances.
 
     Args:
         y: Targets of the training set; see :class:`BatchSampler`, as for what is not listed here.
@@ -69,6 +70,7 @@ class KernelPairSampler(RandomBatchSampler):
         self._targets = self.y[self._ascending]
         self._line = np.ascontiguousarray(self._targets[:, axis])
         self._known: _Bands | None = None
+        self._shares: Values | None = None
 
     def epoch_batches(self) -> list[Indices]:
         """Return the batches of this epoch: samples, then their partners."""
@@ -81,11 +83,26 @@ class KernelPairSampler(RandomBatchSampler):
     def _draw_partners(self, rng: np.random.Generator) -> Indices:
         """Return the partner of every sample."""
         partners = np.empty(len(self.y), dtype=np.int64)
+        if len(self.y) <= _FEW:
+            partners[self._ascending] = self._ascending[self._draw_by_shares(rng)]
+            return partners
         for start in range(0, len(self.y), _CHUNK):
             chunk = slice(start, start + _CHUNK)
             found = self._draw_positions(self._targets[chunk], self._find_bands(chunk), rng)
             partners[self._ascending[chunk]] = self._ascending[found]
         return partners
+
+    def _draw_by_shares(self, rng: np.random.Generator) -> Indices:
+        """Draw a partner for every target, as its place in the ascending order, from all shares."""
+        n = len(self.y)
+        place = np.arange(n)
+        if self._shares is None:
+            masses = self._add_up(self._targets)
+            # One ascending line: sample after sample, a unit for the partners of each.
+            self._shares = (masses / masses[:, -1:] + place[:, None]).ravel()
+        line = np.searchsorted(self._shares, rng.random(n) + place, side="right")
+        found: Indices = np.minimum(line - n * place, n - 1)  # just below 1 may be rounded to it
+        return found
 
     def _find_bands(self, chunk: slice) -> "_Bands":
         """Return the bands around some samples; all epochs have those of a small set."""
@@ -124,16 +141,21 @@ class KernelPairSampler(RandomBatchSampler):
 
     def _draw_from_all(self, here: Values, rng: np.random.Generator) -> Indices:
         """Do the same by computing the probabilities of all samples."""
-        from scipy.spatial.distance import cdist
-
         found = np.empty(len(here), dtype=np.int64)
         rows = max(self.block // len(self.y), 1)
         for start in range(0, len(here), rows):
-            apart = cdist(here[start : start + rows], self._targets) / self.bandwidth
-            masses = np.cumsum(np.exp(-0.5 * np.square(apart)), axis=1)
+            masses = self._add_up(here[start : start + rows])
             choice = rng.random((len(masses), 1)) * masses[:, -1:]
             found[start : start + rows] = (masses <= choice).sum(axis=1)
         return found
+
+    def _add_up(self, here: Values) -> Values:
+        """Return the sums of the kernel between some targets and all, up to each of these."""
+        from scipy.spatial.distance import cdist
+
+        apart = cdist(here, self._targets) / self.bandwidth
+        masses: Values = np.cumsum(np.exp(-0.5 * np.square(apart)), axis=1)
+        return masses
 
 
 class _Bands:
