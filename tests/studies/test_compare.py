@@ -457,6 +457,15 @@ def test_a_folder_keeps_runs_facts_report_and_model(tmp_path):
     assert Study.open(tmp_path).model().method == model.method
 
 
+def test_the_model_of_a_large_table_is_fitted_to_some_of_its_rows(tmp_path, monkeypatch):
+    monkeypatch.setattr("regaug.studies.compare.QUICK_ROWS", 30)
+    data = make_data()
+    study = compare(data, methods=["mixup"], trials=1, splits=2, out=tmp_path)
+    assert len(data) > 30
+    assert study.data is data
+    assert study.model().held_out.n == 9  # what 30 rows put aside
+
+
 def test_the_facts_of_a_named_data_set_and_of_a_table_say_how_they_were_named(tmp_path):
     study = compare(load("diabetes"), methods=["erm"], trials=1, splits=1)
     assert study.facts.given == {"source": "diabetes"}

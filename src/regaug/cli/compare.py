@@ -15,6 +15,7 @@ from regaug.cli.live import Live
 from regaug.formatting import duration
 from regaug.studies.compare import compare as run_study
 from regaug.studies.leaderboard import leaderboard
+from regaug.studies.plan import QUICK_ROWS
 from regaug.studies.study import MODEL, REPORT, Study
 
 
@@ -106,9 +107,11 @@ def _show_files(study: Study) -> None:
         return
     typer.echo(f"\nreport: {study.folder / REPORT}")
     if (study.folder / MODEL).is_dir():
+        is_large = study.data is not None and len(study.data) > QUICK_ROWS
+        rows = f" to {QUICK_ROWS:,} of the rows" if is_large else ""
         typer.echo(
-            f"model:  {study.folder / MODEL} ({study.advised}, fitted quickly; `regaug fit` tries "
-            "more, and keeps the rows of its intervals apart from every choice)"
+            f"model:  {study.folder / MODEL} ({study.advised}, fitted quickly{rows}; `regaug fit` "
+            "tries more, and keeps the rows of its intervals apart from every choice)"
         )
     typer.echo(f"runs:   {study.folder}")
 

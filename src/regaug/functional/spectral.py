@@ -262,15 +262,19 @@ def _once(new: Tensor, a: Tensor) -> Tensor:
 
 
 def _add_product(base: Tensor, left: Tensor, right: Tensor, beta: Factor, alpha: Factor) -> Tensor:
-    """Return ``beta * base + alpha * left @ right``, in one call for one matrix."""
+    """Return ``beta * base + alpha * left @ right``, with as few passes over it as can be."""
     if base.ndim == 2 and not isinstance(beta, Tensor) and not isinstance(alpha, Tensor):
         return torch.addmm(base, left, right, beta=beta, alpha=alpha)
+    if base.ndim == 3:
+        return torch.baddbmm(beta * base, alpha * left, right)
     return beta * base + alpha * (left @ right)
 
 
 def _add(base: Tensor, left: Tensor, right: Tensor) -> Tensor:
     """Return ``base + left @ right``."""
-    return torch.addmm(base, left, right) if base.ndim == 2 else base.add_(left @ right)
+    if base.ndim == 2:
+        return torch.addmm(base, left, right)
+    return torch.baddbmm(base, left, right) if base.ndim == 3 else base.add_(left @ right)
 
 
 def _cut(columns: Tensor, k: int | Tensor) -> tuple[Tensor, Tensor]:

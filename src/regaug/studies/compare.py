@@ -9,10 +9,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from regaug import _random
 from regaug.data import read_table
 from regaug.data.base import Data, Split
 from regaug.data.splits import SplitRule
 from regaug.data.tabular.table import Table
+from regaug.ensemble import leave_out
 from regaug.exceptions import ArgumentError, ArgumentTypeError, RegaugError
 from regaug.metrics import MetricName
 from regaug.problems import MOST_ROWS, Problem
@@ -208,11 +210,19 @@ def _finish(study: Study, folder: Path, seed: int, jobs: int) -> Study:
     if not study.is_complete or study.data is None or (folder / MODEL).is_dir():
         return study
     try:
-        model = replace(study, folder=None).model(seed=seed, quick=True, jobs=jobs)
-        model.save(folder / MODEL)
+        some = replace(study, folder=None, data=_some_rows(study.data, seed))
+        some.model(seed=seed, quick=True, jobs=jobs).save(folder / MODEL)
     except RegaugError as error:  # the study is worth telling all the same
         return replace(study, notes=[*study.notes, f"No model was made: {error}"])
     return study
+
+
+def _some_rows(data: Data, seed: int) -> Data:
+    """Return as many rows of a table as can be fitted quickly."""
+    if len(data) <= QUICK_ROWS:
+        return data
+    order = _random.numpy_generator(_random.Stream.SUBSAMPLE, seed).permutation(len(data))
+    return leave_out(data, order[QUICK_ROWS:])
 
 
 def _open(data: AnyData, target: str | Sequence[str] | None) -> Problem | Data | Sequence[Split]:
