@@ -69,7 +69,7 @@ def test_json_has_the_share_of_everything(run, tmp_path, small_blend):
 
 def test_a_baseline_may_be_named(run, tmp_path):
     result = run("fit", "diabetes", "--method", "ridge", "-j", 1, "--out", tmp_path / "model")
-    assert result.stdout.startswith("ridge: 5 models. On ")
+    assert result.stdout.startswith("ridge: 8 models. On ")
 
 
 def test_the_method_may_come_from_a_study(run, tmp_path, monkeypatch):
@@ -79,7 +79,7 @@ def test_the_method_may_come_from_a_study(run, tmp_path, monkeypatch):
     monkeypatch.setattr(command.Study, "open", lambda folder: Found)
     words = ("fit", "diabetes", "--from", tmp_path, "--out", tmp_path / "model", "-j", 1)
     result = run(*words)
-    assert result.stdout.startswith("ridge: 5 models")
+    assert result.stdout.startswith("ridge: 8 models")
     both = run(*words, "--method", "erm")
     assert both.exit_code == 2
 

@@ -61,7 +61,7 @@ def fit(
         >>> model.predict([[0.5]], interval=0.9).mean.shape
         torch.Size([1, 1])
         >>> print(model)
-        ridge: 5 models
+        ridge: 8 models
     """
     jobs = check_integer("jobs", jobs, 1)
     if method in BLENDS:
