@@ -9,8 +9,8 @@ from torch import Tensor
 from regaug.data.scaling import Scaler
 from regaug.exceptions import ArgumentError
 
-# How far beyond the targets that were seen a model may predict, in widths of their range: of those
-# that were tried, the best on the atlas (``python -m benchmarks.atlas.bounds``).
+# How far beyond the targets that were seen a model may predict, in widths of their range; what
+# that is worth on the atlas, ``python -m benchmarks.atlas.bounds`` shows.
 BEYOND = 0.5
 
 
