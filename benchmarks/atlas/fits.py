@@ -19,7 +19,7 @@ def run(cell: Cell, method: str) -> dict[str, Any]:
     """Fit a model to the rows to learn from; some of them it puts aside for its intervals."""
     table, _, test = rows(cell)
     model = fit(leave_out(table, test), method=method, seed=cell.split)
-    prediction = model.predict(table.frame.iloc[test], interval=0.9 if len(table) > 100 else 0.8)
+    prediction = model.predict(table.frame.iloc[test], interval=0.9)
     target = table.y[test]
     is_covered = (prediction.low.numpy() <= target) & (target <= prediction.high.numpy())
     found = {"rmse": rmse(prediction.mean.numpy(), target), "covered": float(is_covered.mean())}

@@ -25,13 +25,10 @@ def run(cell: Cell) -> dict[str, Any]:
         for record in sorted(study.records, key=lambda own: own.run.split)
         if record.run.stage == "recipe" and record.run.trial == 0
     ]
-    single = {
-        f"single {name}": [own.score("test", "rmse") for own in study.chosen[name]]
-        for name in ("erm",)
-    }
-    config = study.config
-    sizes = {"rows": config.rows, "columns": config.columns}
-    return {**sizes, "errors": {"default net": first, **single, **found}, "use": study.verdict.use}
+    single = [own.score("test", "rmse") for own in study.chosen["erm"]]
+    errors = {"default net": first, "single erm": single, **found}
+    sizes = {"rows": study.config.rows, "columns": study.config.columns}
+    return {**sizes, "errors": errors, "use": study.verdict.use}
 
 
 if __name__ == "__main__":

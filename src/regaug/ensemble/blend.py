@@ -69,8 +69,8 @@ def fit_blend(
     """Fit a blend of nets and baselines, of nets alone, or a baseline.
 
     Some rows are put aside first and used for nothing but the intervals
-    (:func:`regaug.ensemble.calibration_rows`). The others are dealt into eight folds (three if they
-    are fewer than 25, or very many), and every candidate is fitted once for each fold, on the
+    (:func:`regaug.ensemble.calibration_rows`). The others are dealt into eight folds (fewer if they
+    are fewer than 25, or thousands), and every candidate is fitted once for each fold, on the
     other folds: several recipes of plain training, the methods at the best of these, the
     baselines. What they predict for the folds decides the shares
     (:mod:`regaug.ensemble.weights`), and the models of the folds are the model: each row has

@@ -18,8 +18,8 @@ from regaug.exceptions import ArgumentError
 _TEMPERATURE = 16.0
 # So many rows, with errors like those of the best model, seem to say: equal shares.
 _PRIOR_ROWS = 10.0
-# Nets stop at the epoch that suits the rows held back: on other rows their errors are larger by
-# about this share, which those of other models are not.
+# Nets stop at the epoch that suits the rows held back, so their errors there are taken for smaller
+# than they are, by this share. ``python -m benchmarks.atlas.shares`` shows what both are worth.
 _LUCK = 0.1
 
 
