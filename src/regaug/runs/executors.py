@@ -14,10 +14,9 @@ from pickle import PicklingError
 from types import FrameType
 from typing import TypeAlias, TypeVar
 
-import torch
-
 from regaug.exceptions import ArgumentError, RegaugError
 from regaug.runs.record import RunRecord
+from regaug.runs.threads import one_thread, use_one_thread
 from regaug.runs.worker import Task, Worker
 
 T = TypeVar("T")  # a task that has been started
@@ -38,13 +37,10 @@ def pending(
 
 def run_here(worker: Worker, tasks: Iterable[Task]) -> Iterator[list[RunRecord]]:
     """Do tasks one after another in this process, with one thread."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        for task in tasks:
-            yield worker.do(task)
-    finally:
-        torch.set_num_threads(threads)
+    for task in tasks:
+        with one_thread():
+            records = worker.do(task)
+        yield records
 
 
 def run_in_processes(
@@ -136,7 +132,7 @@ def handling(number: signal.Signals, handler: Handler) -> Iterator[None]:
 def _start(worker: Worker) -> None:
     global _worker
     _worker = worker
-    torch.set_num_threads(1)
+    use_one_thread()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # where processes do not inherit it
     threading.Thread(target=_end_with_parent, daemon=True).start()
 

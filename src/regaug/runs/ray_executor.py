@@ -10,11 +10,10 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
-import torch
-
 from regaug.exceptions import MissingExtraError, RegaugError
 from regaug.runs.executors import handling, keep_busy
 from regaug.runs.record import RunRecord
+from regaug.runs.threads import use_one_thread
 from regaug.runs.worker import Task, Worker
 
 # How often a task starts again whose process was killed: it may be the task that kills it.
@@ -92,7 +91,7 @@ def _do(places: list[Any], task: Task) -> list[RunRecord]:
 @lru_cache(maxsize=1)
 def _fetch(place: Any) -> Worker:
     """Return the worker of this process."""
-    torch.set_num_threads(1)
+    use_one_thread()
     with warnings.catch_warnings():
         # The rows are in memory that processes share and may only read, which is all they do.
         warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
