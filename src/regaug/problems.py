@@ -21,6 +21,7 @@ from regaug.exceptions import ArgumentError, ArgumentTypeError
 from regaug.metrics import METRICS, MetricName
 from regaug.models import MLP, DeepDTA, LSTNet, R2Plus1D18, ResNet18
 from regaug.models.mlp import NetForm
+from regaug.training.recipe import HIDDEN
 
 MakeNet = Callable[..., nn.Module]
 
@@ -75,7 +76,7 @@ class Cost:
     sample: float = 0.0
 
     @classmethod
-    def of_table(cls, columns: int, targets: int, hidden: Sequence[int] = (128, 128)) -> Self:
+    def of_table(cls, columns: int, targets: int, hidden: Sequence[int] = HIDDEN) -> Self:
         """Return what the net of a table takes, trained beside others."""
         periodic = tuple(range(columns))
         return cls(_STEP, _WEIGHT * NetForm(columns, targets, tuple(hidden), 0.1, periodic).size)
@@ -115,7 +116,7 @@ class Problem:
     name: str = "splits"
     is_scaled: bool = field(default=False, kw_only=True)
     independent: bool = field(default=False, kw_only=True)
-    hidden: Sequence[int] = field(default=(128, 128), kw_only=True)
+    hidden: Sequence[int] = field(default=HIDDEN, kw_only=True)
     notes: Sequence[str] = field(default=(), kw_only=True)
     cost: Cost = field(default=Cost(), kw_only=True)
 

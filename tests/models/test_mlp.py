@@ -97,7 +97,7 @@ def test_periodic_features_are_cosines_and_sines_of_turns_condensed():
     for row in range(5):
         turns = [2 * math.pi * x[row, 2] * own.frequencies[f, 0] for f in range(2)]
         waves = torch.stack([*(t.cos() for t in turns), *(t.sin() for t in turns)])
-        expected = torch.cat([x[row], own.weight[0] @ waves + own.bias[:, 0]])
+        expected = torch.cat([x[row], waves @ own.weight[0] + own.bias[:, 0]])
         torch.testing.assert_close(own(x)[row], expected)
 
 

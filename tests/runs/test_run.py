@@ -182,6 +182,9 @@ SETTINGS = {
     "frequencies": 7,
     "spread": 0.7,
     "linear": True,
+    "relevance": True,
+    "average": 0.7,
+    "patience_share": 0.7,
     "halve": True,
     "method_settings": {"rho": 0.6},
 }

@@ -120,7 +120,7 @@ def test_a_plan_is_the_same_for_everybody():
 def test_the_configuration_says_what_the_data_are():
     config = make_plan(make_problem(100), trials=1).config
     assert (config.rows, config.columns, config.targets, config.splits) == (100, 2, 1, 3)
-    assert config.hidden == (128, 128)
+    assert config.hidden == (64, 64)
     other = make_plan(make_problem(100, seed=1), trials=1).config
     assert other.checksum != config.checksum
     assert replace(other, checksum=config.checksum) == config

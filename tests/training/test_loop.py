@@ -19,6 +19,7 @@ from regaug.data.lazy import Lazy
 from regaug.exceptions import ArgumentError, ArgumentTypeError, PlaceError, UnknownNameError
 from regaug.models import MLP, LSTNet
 from regaug.training import Machine, Settings, fit
+from regaug.training.results import why_end
 from regaug.training.scores import MOST_TRAINING_ROWS
 
 
@@ -297,6 +298,16 @@ def test_patience_ends_a_training_that_makes_no_progress():
         assert result.ending == "early"
         assert result.best_epoch == stop - patience
     assert whole.ending == "finished"
+
+
+@pytest.mark.parametrize(
+    ("best", "patience", "share", "end"),
+    [(2, 5, 0.0, 7), (2, 5, 0.5, 7), (20, 5, 0.5, 30), (21, 5, 0.5, 32), (20, None, 0.5, None)],
+)
+def test_a_net_that_has_learned_for_long_may_rest_for_longer(best, patience, share, end):
+    settings = Settings(epochs=100, patience=patience, patience_share=share)
+    ended = [done for done in range(best, 100) if why_end(done, best, settings) == "early"]
+    assert next(iter(ended), None) == end
 
 
 def test_no_epoch_is_best_when_the_metric_is_undefined():

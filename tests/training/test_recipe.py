@@ -49,7 +49,7 @@ def test_recipes_whose_rate_falls_to_zero_have_more_patience():
     found = draw_recipes(20, seed=0, rows=200)
     assert {own.schedule for own in found} == {"constant", "cosine", "waves"}
     for own in found:
-        assert own.patience == (30 if own.schedule == "constant" else 60)
+        assert own.patience == (15 if own.schedule == "constant" else 60)
 
 
 def test_large_tables_have_fewer_epochs():

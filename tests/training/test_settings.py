@@ -57,6 +57,9 @@ def test_plain_values_go_through_json_and_build_the_same_settings():
         "frequencies": 8,
         "spread": 0.2,
         "linear": True,
+        "relevance": True,
+        "average": 0.8,
+        "patience_share": 0.5,
         "halve": True,
         "method_settings": {"rho": 0.95},
     }
@@ -68,7 +71,7 @@ def test_plain_values_go_through_json_and_build_the_same_settings():
 
 def test_what_is_stored_of_a_plain_net_does_not_name_what_it_has_not():
     values = Settings().to_dict()
-    assert not {"frequencies", "spread", "linear", "halve"} & set(values)
+    assert not {"frequencies", "linear", "average", "patience_share", "halve"} & set(values)
     assert Settings.from_dict(values) == Settings()
     assert Settings.from_dict(Settings(linear=True).to_dict()) == Settings(linear=True)
 

@@ -17,7 +17,7 @@ from regaug.ensemble.rows import fold_rows
 from regaug.ensemble.weights import blend_weights, similar_weights, without_luck
 from regaug.exceptions import DivergedError
 from regaug.training.baselines import baseline_names
-from regaug.training.recipe import draw_recipes
+from regaug.training.recipe import HIDDEN, draw_recipes
 
 T = TypeVar("T")
 
@@ -60,7 +60,7 @@ def fit_blend(
     data: Data,
     *,
     method: str = AUTO,
-    hidden: Sequence[int] = (128, 128),
+    hidden: Sequence[int] = HIDDEN,
     seed: int = 0,
     quick: bool = False,
     jobs: int = 1,

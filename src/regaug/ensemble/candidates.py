@@ -24,6 +24,8 @@ from regaug.runs.tasks import estimate_seconds, make_tasks
 from regaug.training.results import RunResult
 from regaug.training.settings import Settings
 
+# Seconds of work for which processes are not worth their start, which takes a few itself.
+WORTH_PROCESSES = 8.0
 # The problems: the targets as they are, and their logarithms.
 _PLAIN, _LOG = "plain", "log"
 
@@ -140,11 +142,11 @@ class Folds:
             return []
         runs = {own: self._runs(own) for own in tries}
         flat = [run for own in runs.values() for run in own]
+        expected = estimate_seconds(flat, self.problems)
         if not self.done:
-            expected = estimate_seconds(flat, self.problems)
             self._tell(expected * self.total / len(flat) / self.jobs)
         found: dict[str, RunResult] = {}
-        for records in self._execute(flat):
+        for records in self._execute(flat, expected):
             found |= {own.run.key: r for own in records if (r := _result(own)) is not None}
             self.done += len(records)
             passed = time.monotonic() - self._start
@@ -165,9 +167,9 @@ class Folds:
             for fold, seed in enumerate(seeds)
         ]
 
-    def _execute(self, runs: Sequence[Run]) -> Iterator[list[RunRecord]]:
+    def _execute(self, runs: Sequence[Run], expected: float) -> Iterator[list[RunRecord]]:
         worker, tasks = KeepingWorker(list(self.problems.values())), make_tasks(runs, self.problems)
-        if self.jobs == 1:
+        if self.jobs == 1 or expected < WORTH_PROCESSES:
             return run_here(worker, tasks)
         return run_in_processes(worker, tasks, jobs=min(self.jobs, len(tasks)))
 

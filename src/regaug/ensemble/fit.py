@@ -14,7 +14,7 @@ from regaug.ensemble.model import Ensemble
 from regaug.ensemble.prepared import Prepared
 from regaug.ensemble.rows import validation_rows
 from regaug.training import Settings
-from regaug.training.recipe import default_recipe
+from regaug.training.recipe import HIDDEN, default_recipe
 
 MOST_MEMBERS = 1_000
 
@@ -25,7 +25,7 @@ def fit_ensemble(
     method: str = "erm",
     settings: Settings | None = None,
     members: int = 8,
-    hidden: Sequence[int] = (128, 128),
+    hidden: Sequence[int] = HIDDEN,
     seed: int = 0,
     log: bool = False,
     progress: bool = False,

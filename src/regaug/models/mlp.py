@@ -170,12 +170,12 @@ class PeriodicFeatures(nn.Module):
         count, n = frequencies, len(self.columns)
         bound = 1.0 / math.sqrt(2 * count)  # as in a linear map of so many inputs
         self.frequencies = nn.Parameter(spread * torch.randn(count, n))
-        self.weight = nn.Parameter(torch.empty(n, CONDENSED, 2 * count).uniform_(-bound, bound))
+        self.weight = nn.Parameter(torch.empty(n, 2 * count, CONDENSED).uniform_(-bound, bound))
         self.bias = nn.Parameter(torch.empty(CONDENSED, n).uniform_(-bound, bound))
 
     def forward(self, x: Tensor) -> Tensor:
         """Return ``(n, inputs + 4 columns)`` for inputs ``(n, inputs)``."""
         turns = 2.0 * math.pi * x[:, self.columns, None] * self.frequencies.mT
         waves = torch.cat([turns.cos(), turns.sin()], dim=2)
-        condensed = torch.einsum("nci,coi->nco", waves, self.weight) + self.bias.mT
+        condensed = torch.einsum("nci,cio->nco", waves, self.weight) + self.bias.mT
         return torch.cat([x, condensed.flatten(1)], dim=1)

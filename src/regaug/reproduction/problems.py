@@ -77,6 +77,7 @@ class PaperData:
             is_scaled=protocol != "tuned",
             # Of data with one split only the seeds differ, and share no training to be undone.
             independent=not self.is_table,
+            hidden=(128, 128),
             notes=[self.note] if self.note else [],
             cost=_COSTS.get(self.what, Cost()),
         )

@@ -36,6 +36,7 @@ _ANY_NETWORK = (
     "schedule",
     "clip",
     "patience",
+    "patience_share",
     "metric",
 )
 

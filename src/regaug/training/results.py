@@ -105,6 +105,7 @@ def why_end(done: int, best_epoch: int, settings: Settings) -> Ending | None:
     """Return why there is no further epoch when so many are done; None if there is one."""
     if done >= settings.epochs:
         return "finished"
-    if settings.patience is not None and done - best_epoch >= settings.patience:
-        return "early"
-    return None
+    if settings.patience is None:
+        return None
+    wait = max(settings.patience, settings.patience_share * best_epoch)
+    return "early" if done - best_epoch >= wait else None

@@ -38,12 +38,18 @@ class Settings:
             each wave twice as long as the one before.
         clip: Largest norm of the gradient of a step; None leaves it.
         patience: Stop after so many epochs without a lower validation error; None never stops.
+        patience_share: Wait for at least this share of the epochs that led to the lowest error: a
+            net that learns for long may rest for longer.
         metric: The error that chooses the epoch and stops the training.
         seed: Decides the batches, the augmentation's draws and dropout.
-        frequencies: Of the table net alone, as are the next three: how many periodic features
+        frequencies: Of the table net alone, as are the next five: how many periodic features
             every number column has (:class:`regaug.models.mlp.PeriodicFeatures`); 0 for none.
         spread: Standard deviation of their initial frequencies.
         linear: Whether a ridge regression comes first, and the net learns what that leaves.
+        relevance: Whether columns that matter more are larger inputs of the net, as a Gaussian
+            process finds (:func:`regaug.training.stacked.groundwork.column_factors`).
+        average: Share that the mean of the weights over the epochs keeps when an epoch is added to
+            it; that mean is what is judged after an epoch, and the result. 0 for the weights alone.
         halve: Whether a run of a stack may end early because others of its split are ahead: the
             worse half of them do after a fifth of the epochs, and again about half-way.
         method_settings: Changes to the method's own settings, such as ``{"rho": 0.95}``.
@@ -57,11 +63,14 @@ class Settings:
     schedule: Schedule = "constant"
     clip: float | None = None
     patience: int | None = None
+    patience_share: float = 0.0
     metric: MetricName = "rmse"
     seed: int = 0
     frequencies: int = 0
     spread: float = 0.1
     linear: bool = False
+    relevance: bool = False
+    average: float = 0.0
     halve: bool = False
     method_settings: Mapping[str, Any] = field(default_factory=dict)
 
@@ -76,13 +85,15 @@ class Settings:
         check_integer("seed", self.seed, 0)
         check_integer("frequencies", self.frequencies, 0)
         check_range("spread", self.spread, 0.0, open_low=True)
-        for name in ("linear", "halve"):
+        check_range("average", self.average, 0.0, 1.0)
+        for name in ("linear", "relevance", "halve"):
             if not isinstance(value := getattr(self, name), bool):
                 raise ArgumentError(f"`{name}` must be True or False, got {value!r}.")
         if self.clip is not None:
             check_range("clip", self.clip, 0.0, open_low=True)
         if self.patience is not None:
             check_integer("patience", self.patience, 1)
+        check_range("patience_share", self.patience_share, 0.0)
 
     def rate_at(self, progress: float) -> float:
         """Return the learning rate when so much of training is done."""
@@ -98,14 +109,14 @@ class Settings:
         own = self.method_settings.items()
         listed = {name: list(v) if isinstance(v, tuple) else v for name, v in own}
         plain = asdict(self) | {"method_settings": listed}
-        # Where the table net is plain these are left out: what is stored of other nets needs none.
-        return {name: v for name, v in plain.items() if name not in _FORM or v != _FORM[name]}
+        # What is stored of other nets need not know of these.
+        return {name: v for name, v in plain.items() if name not in _USUAL or v != _USUAL[name]}
 
     @classmethod
     def from_dict(cls, values: object) -> Self:
         """Return the settings that :meth:`to_dict` wrote down."""
         names = {part.name for part in fields(cls)}
-        if not isinstance(values, Mapping) or {*values, *_FORM} != names:
+        if not isinstance(values, Mapping) or {*values, *_USUAL} != names:
             raise ArgumentError(f"`values` must have the keys {', '.join(sorted(names))}.")
         own = values["method_settings"]
         if not isinstance(own, Mapping):
@@ -114,8 +125,9 @@ class Settings:
         return cls(**{**values, "method_settings": listed})
 
 
-# What the settings say of a table net that is plain.
-_FORM = {name: getattr(Settings, name) for name in ("frequencies", "spread", "linear", "halve")}
+# What hardly any network but the table net has other than so.
+_RARE = ("patience_share", "frequencies", "spread", "linear", "relevance", "average", "halve")
+_USUAL = {name: getattr(Settings, name) for name in _RARE}
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,17 @@ import torch
 from regaug.data.base import Part, Split
 from regaug.models import MLP
 from regaug.training import Machine, Settings, fit, fit_many
-from regaug.training.stacked.linear import PENALTIES, fit_linear
+from regaug.training.stacked.groundwork import (
+    PENALTIES,
+    Groundwork,
+    column_factors,
+    fit_linear,
+)
 from regaug.training.stacked.net import Layout, Learner, predict
 from regaug.training.stacked.training import MOST_PERIODIC, make_table_net, periodic_columns
 
 SMALL = (16, 16)
+WIDE = {"hidden": SMALL, "dtype": torch.float64}
 
 
 def make_split(train=40, columns=4, targets=1, seed=0):
@@ -93,35 +99,103 @@ def test_runs_with_periodic_features_are_the_same_stacked_and_one_by_one(method,
 
 # Methods whose batches are of rows with near targets take the targets as they are for that.
 @pytest.mark.parametrize("method", ["erm", "mixup", "manifold-mixup"])
-def test_a_linear_run_learns_what_ridge_leaves(method):
+@pytest.mark.parametrize("relevance", [False, True])
+def test_nets_see_scaled_columns_and_learn_what_ridge_leaves(method, relevance):
     split = make_split(targets=2)
-    settings = Settings(epochs=4, batch_size=16, linear=True, frequencies=2)
-    plain = replace(settings, linear=False)
-    linear = fit_linear(split.train.x, split.train.y)
-    left = Split(
-        *(
-            replace(part, y=(part.y - linear(part.x)).float())
-            for part in (split.train, split.validation, split.test)
-        )
-    )
+    settings = Settings(epochs=4, batch_size=16, linear=True, frequencies=2, relevance=relevance)
+    plain = replace(settings, linear=False, relevance=False)
+    x, y = split.train.x.double(), split.train.y.double()
+    scale = column_factors(x, y) if relevance else torch.ones(4)
+    line = fit_linear(x * scale, y)
+    rest = (y - line(x * scale)).square().mean().sqrt()
+
+    def prepared(part):
+        left = (part.y - line(part.x * scale)) / rest
+        return replace(part, x=(part.x * scale).float(), y=left.float())
+
+    left = Split(*map(prepared, (split.train, split.validation, split.test)))
     both = fit_many([split, split], method, [settings, plain], hidden=SMALL)
     expected = fit_many(left, method, [plain], hidden=SMALL)[0]
     found = both[0]
     assert found.best_epoch == expected.best_epoch
-    wanted = expected.predictions["test"] + linear(split.test.x)
+    wanted = rest * expected.predictions["test"] + line(split.test.x * scale)
     torch.testing.assert_close(found.predictions["test"].double(), wanted, rtol=1e-4, atol=1e-4)
-    assert found.history[-1].validation == pytest.approx(expected.history[-1].validation, rel=1e-4)
+    for own, other in zip(found.history, expected.history, strict=True):
+        assert own.validation == pytest.approx(rest.item() * other.validation, rel=1e-4)
+        assert own.loss == pytest.approx(rest.item() ** 2 * other.loss, rel=1e-4)
     alone = fit_many(split, method, [plain], hidden=SMALL)[0]
     torch.testing.assert_close(both[1].predictions["test"], alone.predictions["test"])
 
 
-def test_the_weights_of_a_linear_run_are_those_of_a_net_with_a_skip():
+@pytest.mark.parametrize("frequencies", [0, 2])
+@pytest.mark.parametrize(("linear", "relevance"), [(True, False), (False, True), (True, True)])
+def test_what_was_done_before_a_net_learns_is_folded_into_its_weights(
+    frequencies, linear, relevance
+):
     split = make_split()
-    settings = Settings(epochs=3, batch_size=16, linear=True, frequencies=2)
+    own = {"linear": linear, "relevance": relevance, "frequencies": frequencies}
+    settings = Settings(epochs=3, batch_size=16, **own)
     result = fit_many(split, "erm", [settings], hidden=SMALL)[0]
-    net = replace(make_table_net(split, settings, hidden=SMALL).form, linear=True).make()
+    net = replace(make_table_net(split, settings, hidden=SMALL).form, linear=linear).make()
     net.load_state_dict(dict(result.weights))
     torch.testing.assert_close(net(split.test.x), result.predictions["test"], rtol=1e-4, atol=1e-5)
+
+
+def test_what_a_split_needs_is_found_once():
+    split, settings = make_split(), Settings(linear=True, relevance=True)
+    known = Groundwork.of(split, settings)
+    assert Groundwork.of(split, replace(settings, learning_rate=0.1)) is known
+    assert Groundwork.of(split, replace(settings, relevance=False)).scale is None
+    assert Groundwork.of(make_split(), settings) is not known
+
+
+def test_columns_that_matter_are_larger():
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(150, 6, generator=generator).double()
+    y = (2 * x[:, :1]).sin() + x[:, 1:2].square()
+    factors = column_factors(x, y)
+    assert factors[:2].min() > 3 * factors[2:].max()
+    # Of two targets each counts as much as it varies.
+    both = column_factors(x, torch.cat([y[:, :1], 3 * (2 * x[:, 5:]).sin()], dim=1))
+    assert both[5] > both[0] > 2 * both[2:5].max()
+
+
+def test_columns_are_left_alone_if_nothing_can_be_said_of_them():
+    assert column_factors(torch.randn(20, 1).double(), torch.randn(20, 1).double()) is None
+    assert column_factors(torch.randn(2, 4).double(), torch.randn(2, 1).double()) is None
+    assert column_factors(torch.randn(20, 4).double(), torch.ones(20, 1).double()) is None
+
+
+@pytest.mark.parametrize("average", [0.0, 0.5, 1.0])
+def test_the_mean_of_the_weights_is_what_counts(average):
+    """Epochs one by one, the weights of each taken into the mean by hand."""
+    split = make_split()
+    settings = Settings(epochs=5, batch_size=16, average=average, frequencies=2)
+    result = fit_many(split, "erm", [settings], hidden=SMALL, dtype=torch.float64)[0]
+    after = [
+        fit_many(_blind(split), "erm", [replace(settings, average=0.0, epochs=epochs)], **WIDE)[0]
+        for epochs in range(1, 6)
+    ]
+    net, mean, errors, nets = make_table_net(split, settings, hidden=SMALL).double(), None, [], []
+    for epoch, own in enumerate(after):
+        kept = min(average, epoch / (epoch + 1))
+        mean = {
+            name: weight if mean is None else kept * mean[name] + (1 - kept) * weight
+            for name, weight in own.weights.items()
+        }
+        net.load_state_dict(mean)
+        nets.append(mean)
+        found = net(split.validation.x.double())
+        errors.append((found - split.validation.y).square().mean().sqrt().item())
+    assert [epoch.validation for epoch in result.history] == pytest.approx(errors, rel=1e-9)
+    best = nets[result.best_epoch - 1]
+    for name, weight in result.weights.items():
+        torch.testing.assert_close(weight, best[name], rtol=0, atol=1e-9)
+
+
+def _blind(split):
+    """Without validation rows the last epoch is kept."""
+    return Split(split.train, split.validation.take([]), split.test)
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ from regaug.problems import Problem
 from regaug.studies.auto import choose_run
 from regaug.studies.plan import QUICK_METHODS
 from regaug.training import Settings
-from regaug.training.recipe import default_recipe
+from regaug.training.recipe import HIDDEN, default_recipe
 
 Values = NDArray[np.float64]
 # Where this estimator starts from other settings than the method does. Beside annealing, batches of
@@ -56,6 +56,8 @@ class AugmentedMLPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc
         frequencies: Periodic features of every number column
             (:class:`regaug.models.mlp.PeriodicFeatures`); 0 for none.
         linear: Whether a ridge regression comes first, and the nets learn what it leaves.
+        relevance: Whether columns that matter more are larger inputs of the nets.
+        average: Share that the running mean of the weights keeps in every epoch; 0 for no mean.
         max_iter: Passes over the training rows, at most.
         batch_size: Rows in a batch; ``"auto"`` is 32, and more from 1,024 rows on. Fewer training
             rows than that make one batch.
@@ -65,7 +67,8 @@ class AugmentedMLPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc
             the epoch that does best on them. With fewer than 5 rows to put aside, and if False, all
             rows are trained on and the last epoch is kept.
         validation_fraction: Share of the rows that a net puts aside, in (0, 0.5].
-        n_iter_no_change: Stop a net after so many epochs without progress on those rows.
+        n_iter_no_change: Stop a net after so many epochs without progress on those rows, or after
+            half as many as led to its best one if that is more.
         random_state: As everywhere in scikit-learn: an int gives the same model in every call.
         verbose: Show a progress bar.
 
@@ -91,16 +94,18 @@ class AugmentedMLPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc
         *,
         method_settings: Mapping[str, Any] | None = None,
         members: int = 8,
-        hidden_layer_sizes: Sequence[int] = (128, 128),
+        hidden_layer_sizes: Sequence[int] = HIDDEN,
         frequencies: int = 8,
         linear: bool = True,
+        relevance: bool = True,
+        average: float = 0.8,
         max_iter: int = 200,
         batch_size: int | str = "auto",
         learning_rate_init: float = 2e-3,
         weight_decay: float = 1e-2,
         early_stopping: bool = True,
         validation_fraction: float = 0.125,
-        n_iter_no_change: int = 30,
+        n_iter_no_change: int = 15,
         random_state: Any = None,
         verbose: bool = False,
     ) -> None:
@@ -110,6 +115,8 @@ class AugmentedMLPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc
         self.hidden_layer_sizes = hidden_layer_sizes
         self.frequencies = frequencies
         self.linear = linear
+        self.relevance = relevance
+        self.average = average
         self.max_iter = max_iter
         self.batch_size = batch_size
         self.learning_rate_init = learning_rate_init
@@ -241,8 +248,11 @@ class AugmentedMLPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc
             learning_rate=self.learning_rate_init,
             weight_decay=self.weight_decay,
             patience=self.n_iter_no_change,
+            patience_share=0.5,
             frequencies=self.frequencies,
             linear=self.linear,
+            relevance=self.relevance,
+            average=self.average,
             seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
             method_settings=own,
         )

@@ -1,12 +1,13 @@
 """A Gaussian process: smooth functions, with a length for every column."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from regaug import _random
@@ -23,6 +24,10 @@ KERNEL_ROWS = 300
 # How far the lengths of the columns may be from their common one: not at all, or about so far.
 SPREADS = (0.0, 1.2)
 STEPS = 25
+# The same where only the lengths are wanted.
+LENGTH_ROWS, LENGTH_STEPS = 200, 16
+# Of many targets so many principal components have kernels, if they are not too small.
+MOST_COMPONENTS, SMALLEST_COMPONENT = 3, 0.05
 # Numbers of a covariance that are held at a time (16 MB).
 _BLOCK = 2**21
 
@@ -85,10 +90,7 @@ def fit_process(train: Rows, validation: Rows, *, seed: int, error: Error) -> Fi
 
     The kernels are the most likely ones on at most 300 rows; then all rows are used to predict.
     """
-    rows = np.arange(len(train))
-    if len(rows) > KERNEL_ROWS:
-        draw = _random.numpy_generator(_random.Stream.BASELINES, seed)
-        rows = np.sort(draw.permutation(rows)[:KERNEL_ROWS])
+    rows = _some_rows(len(train), KERNEL_ROWS, seed=seed)
     x, y = (Scaler.fit(values).transform(values)[rows] for values in (train.x, train.y))
     found = zip(*(find_kernels(x, column) for column in y.T), strict=True)
     processes = [make_process(train, kernels) for kernels in found]
@@ -138,6 +140,35 @@ def find_kernels(x: Tensor, y: Tensor) -> list[Kernel]:
     ]
 
 
+def column_lengths(x: Tensor, y: Tensor) -> Iterator[tuple[float, Tensor]]:
+    """Give the lengths ``(d,)`` of the columns of standardized inputs ``(n, d)``.
+
+    They are those of a likely kernel with a length for every column, of each of the first principal
+    components of the targets ``(n, m)``, with the share of the variance that it has. Fewer rows and
+    steps than for a process are enough to tell columns apart.
+    """
+    rows, columns = _some_rows(len(x), LENGTH_ROWS, seed=0), x.shape[1]
+    usual = 0.5 * math.log(columns)
+    start = np.array([*[usual] * columns, *START])
+    u, s, _ = torch.linalg.svd(y - y.mean(dim=0), full_matrices=False)
+    shares = s.square() / s.square().sum().clamp(min=1e-300)
+    for number in range(min(len(s), MOST_COMPONENTS)):
+        if shares[number] > SMALLEST_COMPONENT:
+            target = Scaler.fit(u[:, [number]]).transform(u[:, [number]])[rows, 0]
+            posterior = Posterior(x[rows], target, center=usual + 0.5, spread=SPREADS[-1])
+            logs = _minimize(posterior, start, usual, steps=LENGTH_STEPS)
+            yield shares[number].item(), Kernel.of(logs).length
+
+
+def _some_rows(n: int, most: int, *, seed: int) -> NDArray[np.int64]:
+    """Return the rows that a kernel is found on."""
+    rows = np.arange(n)
+    if n > most:
+        draw = _random.numpy_generator(_random.Stream.BASELINES, seed)
+        rows = np.sort(draw.permutation(rows)[:most])
+    return rows
+
+
 def _tie(posterior: Objective, columns: int) -> Objective:
     """Return what is minimized as a function of one length for all columns, and the variances."""
 
@@ -148,11 +179,11 @@ def _tie(posterior: Objective, columns: int) -> Objective:
     return tied
 
 
-def _minimize(objective: Objective, start: Array, usual: float) -> Array:
+def _minimize(objective: Objective, start: Array, usual: float, *, steps: int = STEPS) -> Array:
     from scipy.optimize import minimize
 
     lengths = [(-4.0, usual + 9.0)] * (len(start) - len(BOUNDS))
-    options = {"maxiter": STEPS, "maxfun": STEPS}
+    options = {"maxiter": steps, "maxfun": steps}
     found = minimize(
         objective, start, jac=True, method="L-BFGS-B", bounds=[*lengths, *BOUNDS], options=options
     )

@@ -11,8 +11,6 @@ from regaug.exceptions import ArgumentError, ArgumentTypeError
 from regaug.training.bar import Bar
 from regaug.training.results import RunResult
 from regaug.training.settings import Recorded, Settings
-from regaug.training.stacked.linear import fit_linear
-from regaug.training.stacked.rows import as_rows
 from regaug.training.stacked.stack import Stack
 from regaug.training.stacked.training import Training
 
@@ -77,9 +75,6 @@ def fit_many(
         check_integer("record", every, 1)
     recorded["validation"] = 1
 
-    pairs = list(zip(splits, settings, strict=True))
-    linear = {id(split): split for split, own in pairs if own.linear}
-    parts = {key: fit_linear(as_rows(own.train), own.train.y) for key, own in linear.items()}
     runs = [
         Training.make(
             number,
@@ -88,9 +83,8 @@ def fit_many(
             own,
             hidden,
             initial[number] if initial else None,
-            parts[id(split)] if own.linear else None,
         )
-        for number, (split, own) in enumerate(pairs)
+        for number, (split, own) in enumerate(zip(splits, settings, strict=True))
     ]
     results: dict[int, RunResult] = {}
     with Bar("run", len(runs), show=progress) as bar:

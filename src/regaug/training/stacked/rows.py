@@ -8,11 +8,11 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from regaug.data.base import Part, Split
-from regaug.exceptions import ArgumentError, ArgumentTypeError
+from regaug.data.base import Split
+from regaug.exceptions import ArgumentError
 from regaug.metrics import METRICS
-from regaug.training.baselines.linear import Linear
 from regaug.training.scores import own_targets, own_units, recorded_rows
+from regaug.training.stacked.groundwork import Groundwork, as_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,11 +44,11 @@ class StackedRows:
     Args:
         splits: The splits.
         dtype: What is computed in.
-        linear: What the nets of each split learn the rest of; None for nothing.
+        groundwork: What was done before the nets of each split learn; None for nothing.
 
     Attributes:
         x: Inputs of all parts of all splits, ``(rows, d)``.
-        y: What the nets learn of them, ``(rows, m)``: the targets, less the linear part.
+        y: What the nets learn of them, ``(rows, m)``.
         first_row: Where the training rows of each split begin.
         parts: The parts by name.
     """
@@ -57,7 +57,7 @@ class StackedRows:
         self,
         splits: Sequence[Split],
         dtype: torch.dtype,
-        linear: Sequence[Linear | None] | None = None,
+        groundwork: Sequence[Groundwork] | None = None,
     ) -> None:
         self.splits = splits
         parts = [part for split in splits for part in (split.train, split.validation, split.test)]
@@ -69,17 +69,15 @@ class StackedRows:
                 f"{sorted(shapes)}. Train tables of different shapes apart."
             )
         self.x = torch.cat(inputs).to(dtype)
-        targets = torch.cat([part.y for part in parts]).double()
-        self._linear: Tensor | None = None  # what the linear parts say of every row
-        if linear is not None and any(own is not None for own in linear):
-            of_parts = [own for own in linear for _ in range(3)]
-            said = [
-                torch.zeros(part.y.shape, dtype=torch.float64) if own is None else own(x)
-                for own, x, part in zip(of_parts, inputs, parts, strict=True)
-            ]
-            self._linear = torch.cat(said)
-            targets -= self._linear
-        self.y = targets.to(dtype)
+        done = groundwork or [Groundwork() for _ in splits]
+        self._rest = torch.tensor([own.rest for own in done], dtype=torch.float64)
+        pairs = list(zip([own for own in done for _ in range(3)], inputs, parts, strict=True))
+        self.y = torch.cat([own.learned(x, part.y) for own, x, part in pairs]).to(dtype)
+        self._line: Tensor | None = None  # what the lines say of every row
+        if any(own.line is not None for own in done):
+            zero = [part.y.new_zeros(part.y.shape, dtype=torch.float64) for part in parts]
+            said = [own.finish(x, none) for (own, x, _), none in zip(pairs, zero, strict=True)]
+            self._line = torch.cat(said)
         starts = torch.tensor([0, *(len(part) for part in parts)]).cumsum(0)[:-1].reshape(-1, 3)
         self.first_row: list[int] = starts[:, 0].tolist()
         self.parts = {
@@ -92,8 +90,9 @@ class StackedRows:
     ) -> list[float]:
         """Return the error of what the nets predict, ``(runs, n, m)``, in the targets' units."""
         numbers, stacked = torch.tensor(split_of_run), self.parts[part]
-        if self._linear is not None:
-            predictions = predictions + self._linear[stacked.places[numbers]]
+        if self._line is not None:
+            rest = self._rest[numbers][:, None, None]
+            predictions = self._line[stacked.places[numbers]] + rest * predictions
         own = torch.empty_like(predictions, dtype=torch.float64)
         for number in set(split_of_run):
             runs = (numbers == number).nonzero().squeeze(1)
@@ -113,13 +112,3 @@ class StackedRows:
             places.append(start + rows)
             targets.append(own_targets(split, part)[rows])
         return StackedPart.of(places, targets)
-
-
-def as_rows(part: Part) -> Tensor:
-    """Return the inputs of a part as a table, if they are in memory."""
-    if not isinstance(part.x, Tensor):
-        raise ArgumentTypeError(
-            "`data` must have its inputs in memory, as tables do, got a split that reads them when "
-            "they are asked for. Train such a model with fit."
-        )
-    return part.x.flatten(1)

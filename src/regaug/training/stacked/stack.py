@@ -16,7 +16,6 @@ from regaug.training.settings import Recorded
 from regaug.training.stacked.augmentation import StackAugmentation
 from regaug.training.stacked.batches import epoch_batches
 from regaug.training.stacked.halving import Halving
-from regaug.training.stacked.linear import skip_weights
 from regaug.training.stacked.net import Layout, Learner, predict
 from regaug.training.stacked.optimizer import StackedAdam
 from regaug.training.stacked.rows import StackedRows
@@ -31,8 +30,9 @@ class Stack:
     Runs with more steps in an epoch come first, so that those which take part in a step are always
     the first ones. The parts in ``recorded`` are looked at after so many epochs each. A run that
     has ended leaves the stack; those that are behind end early if their settings allow it
-    (:class:`regaug.training.stacked.halving.Halving`). ``block`` numbers of a hidden layer are held
-    at a time when a part is predicted (32 MB).
+    (:class:`regaug.training.stacked.halving.Halving`). What is looked at after an epoch, and kept
+    if it is the best, is a running mean of the weights if the settings ask for it. ``block``
+    numbers of a hidden layer are held at a time when a part is predicted (32 MB).
     """
 
     def __init__(
@@ -47,10 +47,10 @@ class Stack:
         self.recorded, self.block = recorded, block
         may_end = runs[0].has_validation and any(run.settings.halve for run in runs)
         self._halving = Halving() if may_end else None
-        # With a linear part and without it a split is not the same.
+        # With groundwork and without it a split is not the same.
         first = {run.learns: run for run in reversed(runs)}
         self.rows = StackedRows(
-            [run.split for run in first.values()], dtype, [run.linear for run in first.values()]
+            [run.split for run in first.values()], dtype, [run.groundwork for run in first.values()]
         )
         numbers = list(first)
         self.split_of_run = [numbers.index(run.learns) for run in self.runs]
@@ -58,11 +58,14 @@ class Stack:
         self.weights = self.layout.stack([run.net.state_dict() for run in self.runs], dtype)
         self.best = [weight.clone() for weight in self.weights]
         self.means, self.squares = ([torch.zeros_like(w) for w in self.weights] for _ in range(2))
+        has_average = any(run.settings.average for run in runs)
+        self.average = [weight.clone() for weight in self.weights] if has_average else self.weights
         self._start()
 
     def _start(self) -> None:
         """Get ready to train the runs that are in the stack."""
         self.augmentation = StackAugmentation(self.runs)
+        self._scale = self._stack_scales()
         self.optimizer = StackedAdam(self.weights, self.means, self.squares)
         self._learner: Learner | None = None
 
@@ -71,7 +74,9 @@ class Stack:
         epoch = 0
         while self.runs:
             start = time.perf_counter()
-            self._note(self.train_epoch(epoch), epoch)
+            losses = self.train_epoch(epoch)
+            self._take_average(epoch)
+            self._note(losses, epoch)
             if self._halving is not None:
                 self._halving.end(self.runs)
             seconds = (time.perf_counter() - start) / len(self.runs)
@@ -92,14 +97,17 @@ class Stack:
                 self.optimizer.step(gradient, epoch, number)
                 totals[: len(loss)] += loss
                 number += 1
-        return (totals / torch.tensor([len(run.sampler) for run in self.runs])).tolist()
+        steps = torch.tensor([len(run.sampler) for run in self.runs])
+        rest = torch.tensor([run.groundwork.rest for run in self.runs], dtype=torch.float64)
+        return (totals / steps * rest.square()).tolist()  # in the scale of the targets
 
     def _loss_and_gradient(self, step: StepAugmentation) -> tuple[Tensor, Weights]:
         """Return the loss of every run that takes part, ``(runs,)``, and the gradient."""
         active = len(step.x)
         if self._learner is None or len(self._learner) != active:
             self._learner = Learner(self.layout, [weight[:active] for weight in self.weights])
-        loss = self._learner.loss_and_gradient(step.x, step)
+        x = step.x if self._scale is None else step.x * self._scale[:active]
+        loss = self._learner.loss_and_gradient(x, step)
         if step.is_lost is not None:
             loss.masked_fill_(step.is_lost, math.nan)
         return loss, self._learner.gradient
@@ -119,17 +127,38 @@ class Stack:
             line = Epoch(loss, own.get("train"), own.get("validation", math.nan), own.get("test"))
             is_best.append(run.note(line))
         chosen = torch.tensor(is_best).nonzero().squeeze(1)
-        for best, weight in zip(self.best, self.weights, strict=True):
+        for best, weight in zip(self.best, self.average, strict=True):
             best[chosen] = weight[chosen]
 
     def _predict(self, part: str) -> Tensor:
         """Predict the rows of a part with the weights of every run, ``(runs, n, m)``."""
         places = self.rows.parts[part].places[self.split_of_run]
-        stages = self.layout.stages(self.weights)
+        stages = self.layout.stages(self.average)
         size = max(1, self.block // (self.layout.widest * len(self.runs)))
-        chunks = torch.split(places, size, dim=1)
+        found = []
         with torch.no_grad():
-            return torch.cat([predict(stages, self.rows.x[c]) for c in chunks], dim=1)
+            for chunk in torch.split(places, size, dim=1):
+                x = self.rows.x[chunk]
+                found.append(predict(stages, x if self._scale is None else x * self._scale))
+        return torch.cat(found, dim=1)
+
+    def _stack_scales(self) -> Tensor | None:
+        """Return the factors of the columns of every run, ``(runs, 1, d)``; None if all are 1."""
+        scales, like = [run.groundwork.scale for run in self.runs], self.rows.x
+        if all(own is None for own in scales):
+            return None
+        ones = like.new_ones(like.shape[1])
+        return torch.stack([ones if own is None else own.to(like) for own in scales])[:, None]
+
+    def _take_average(self, epoch: int) -> None:
+        """Let the weights after an epoch enter the running mean of each run."""
+        if self.average is self.weights:
+            return
+        # At first it is the plain mean: there is nothing before the first epoch.
+        kept = [min(run.settings.average, epoch / (epoch + 1)) for run in self.runs]
+        new = 1.0 - torch.tensor(kept, dtype=self.weights[0].dtype)
+        for average, weight in zip(self.average, self.weights, strict=True):
+            average.lerp_(weight, new.view(-1, *[1] * (weight.ndim - 1)))
 
     def _take_out_ended(self) -> Iterator[tuple[Training, RunResult]]:
         ended = [number for number, run in enumerate(self.runs) if run.ending is not None]
@@ -140,10 +169,12 @@ class Stack:
         left = [number for number, run in enumerate(self.runs) if run.ending is None]
         self.runs = [self.runs[number] for number in left]
         self.split_of_run = [self.split_of_run[number] for number in left]
-        self.weights, self.best, self.means, self.squares = (
+        is_same = self.average is self.weights
+        self.weights, self.best, self.means, self.squares, self.average = (
             [part[left] for part in whole]
-            for whole in (self.weights, self.best, self.means, self.squares)
+            for whole in (self.weights, self.best, self.means, self.squares, self.average)
         )
+        self.average = self.weights if is_same else self.average
         if self.runs:
             self._start()
 
@@ -164,8 +195,7 @@ class Stack:
             ending=run.ending or "finished",
             scores=scores,
             predictions=predictions,
-            weights=self.layout.name(best, 0)
-            | ({} if run.linear is None else skip_weights(run.linear)),
+            weights=run.groundwork.fold(self.layout.name(best, 0), run.net.form),
             seconds=run.seconds,
         )
 
@@ -175,11 +205,12 @@ class Stack:
         stages = self.layout.stages(weights)
 
         def predict_part(part: Part) -> Tensor:
-            x = part.x[:].flatten(1).to(weights[0].dtype)
+            x, scale = part.x[:].flatten(1).to(weights[0].dtype), run.groundwork.scale
+            scaled = x if scale is None else x * scale.to(x)
             with torch.no_grad():
-                blocks = torch.split(x, max(1, self.block // self.layout.widest))
+                blocks = torch.split(scaled, max(1, self.block // self.layout.widest))
                 found = torch.cat([predict(stages, block[None])[0] for block in blocks])
-            return found if run.linear is None else (found + run.linear(x)).to(found)
+            return run.groundwork.finish(x, found)
 
         parts = {"validation": run.split.validation, "test": run.split.test, **run.split.more}
         names = [name for name, part in parts.items() if len(part)]

@@ -15,11 +15,10 @@ from regaug.data.base import Split
 from regaug.exceptions import ArgumentError, PlaceError
 from regaug.models.mlp import MLP, NetForm
 from regaug.samplers import BatchSampler, KernelPairSampler
-from regaug.training.baselines.linear import Linear
 from regaug.training.checkpoint import load_weights
 from regaug.training.results import Ending, Epoch, is_best, why_end
 from regaug.training.settings import Settings
-from regaug.training.stacked.rows import as_rows
+from regaug.training.stacked.groundwork import Groundwork, as_rows
 
 MOST_PERIODIC = 50
 
@@ -36,7 +35,7 @@ class Training:
     augmentation: AnyAugmentation
     places: tuple[str, ...]  # where it acts; of several, one is drawn for every step
     sampler: BatchSampler
-    linear: Linear | None = None  # what the net learns the rest of
+    groundwork: Groundwork = field(default_factory=Groundwork)
     history: list[Epoch] = field(default_factory=list)
     best_epoch: int = 0  # counted from 1; the last one if there are no validation rows
     ending: Ending | None = None  # as long as it has not ended
@@ -51,7 +50,6 @@ class Training:
         settings: Settings,
         hidden: Sequence[int],
         initial: Mapping[str, Tensor] | None,
-        linear: Linear | None = None,
     ) -> Self:
         """Prepare a run: its net, its augmentation fitted on the training rows, its batches."""
         x, y = split.train.x, split.train.y
@@ -65,12 +63,13 @@ class Training:
         if initial is not None:
             net.double()  # or weights in float64 would lose digits
             load_weights(net, initial, source=f"`initial` for run {number}")
-        learned = y if linear is None else y - linear(as_rows(split.train)).to(y)
+        groundwork = Groundwork.of(split, settings)
+        learned = groundwork.learned(as_rows(split.train), y).to(y)
         augmentation = ready.fit(x, learned).augmentation
         places = _find_places(ready.place(net), net, augmentation)
         sampler = ready.sampler(y, min(settings.batch_size, len(y)), drop_last=True)
         settings = replace(settings, method_settings=ready.settings)
-        return cls(number, split, name, settings, net, augmentation, places, sampler, linear)
+        return cls(number, split, name, settings, net, augmentation, places, sampler, groundwork)
 
     @property
     def form(self) -> tuple[object, ...]:
@@ -86,9 +85,9 @@ class Training:
         )
 
     @property
-    def learns(self) -> tuple[int, bool]:
+    def learns(self) -> tuple[int, int]:
         """Which rows and targets it learns: runs that share it are of one split."""
-        return id(self.split), self.linear is not None
+        return id(self.split), id(self.groundwork)
 
     @property
     def has_validation(self) -> bool:
