@@ -13,7 +13,7 @@ from benchmarks.timing import Row, interleaved
 from regaug import FOMA, methods
 from regaug.data import Part, Split, load, standardize
 from regaug.training import Settings, fit_many
-from regaug.training.recipe import default_recipe
+from regaug.training.recipe import HIDDEN, default_recipe
 from regaug.training.stacked.stack import Stack
 from regaug.training.stacked.training import Training
 
@@ -111,7 +111,7 @@ def _all_epochs(
             splits[number % SPLITS],
             method,
             replace(recipe, seed=number),
-            (128, 128),
+            HIDDEN,
             None,
         )
         for number in range(METHOD_RUNS)

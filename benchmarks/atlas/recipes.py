@@ -1,180 +1,116 @@
 """Which recipe trains the table net well: one change at a time, and a portfolio of several.
 
-    python -m benchmarks.atlas.recipes run [jobs]     every candidate on every table, resumable
-    python -m benchmarks.atlas.recipes show           the ablation, and the portfolio
-
-The portfolio that is shown is chosen one by one over all tables, and its errors are those on tables
-that did not choose it. That of ``regaug/training/recipe.py`` is still set by hand.
+python -m benchmarks.atlas.recipes run [jobs] [splits]   all candidates, resumable
+python -m benchmarks.atlas.recipes show                  writes results/atlas/recipes.md
 """
 
 import sys
 from typing import Any
 
 import numpy as np
-import torch
 
-from benchmarks.atlas.protocol import RESULTS, Cell, cells, index, lines, measure, problem
-from regaug.data.base import Split
-from regaug.data.scaling import standardize
-from regaug.ensemble.weights import similar_weights
-from regaug.training import Settings, fit_many
+from benchmarks.atlas.candidates import (
+    HEAD,
+    Tried,
+    changes,
+    known_predictions,
+    portfolio,
+    row,
+    train,
+)
+from benchmarks.atlas.protocol import RESULTS, Cell, cells, lines, measure
+from regaug.training.recipe import HIDDEN
 
-MOST_TRAINING, MOST_VALIDATION = 200, 80
-BASE: dict[str, Any] = {
-    "epochs": 200,
-    "patience": 30,
-    "learning_rate": 2e-3,
-    "weight_decay": 1e-2,
-    "frequencies": 8,
-    "spread": 0.1,
-    "linear": True,
-}
-ONE_CHANGE: dict[str, dict[str, Any]] = {
+WAVES = {"schedule": "waves", "patience": 60}
+COSINE = {"schedule": "cosine", "patience": 60}
+# What is changed of the default recipe. "hidden" are the widths of the net, the others settings.
+CHANGES: dict[str, dict[str, Any]] = {
     "as it is": {},
-    "no periodic features, no linear part": {"frequencies": 0, "linear": False},
+    "as it is, other seeds": {"seed": 1},
     "no periodic features": {"frequencies": 0},
     "no linear part": {"linear": False},
+    "columns alike": {"relevance": False},
+    "no mean of the weights": {"average": 0.0},
+    "none of these four": {"frequencies": 0, "linear": False, "relevance": False, "average": 0.0},
     "half the frequencies": {"frequencies": 4},
+    "twice the frequencies": {"frequencies": 16},
     "lower frequencies": {"spread": 0.03},
     "higher frequencies": {"spread": 0.3},
     "rate 1e-3": {"learning_rate": 1e-3},
     "rate 5e-3": {"learning_rate": 5e-3},
-    "cosine from 2e-3": {"schedule": "cosine", "patience": None},
-    "cosine from 1e-2": {"schedule": "cosine", "patience": None, "learning_rate": 1e-2},
-    "waves of 5e-3": {"schedule": "waves", "patience": None, "learning_rate": 5e-3},
-    "waves of 1e-2": {"schedule": "waves", "patience": None, "learning_rate": 1e-2},
+    "cosine from 5e-3": {**COSINE, "learning_rate": 5e-3},
+    "cosine from 1e-2": {**COSINE, "learning_rate": 1e-2},
+    "waves of 1e-2": {**WAVES, "learning_rate": 1e-2},
     "no decay": {"weight_decay": 0.0},
     "decay 0.1": {"weight_decay": 0.1},
     "decay 1": {"weight_decay": 1.0},
-    "batches of 64": {"batch_size": 64},
     "batches of 16": {"batch_size": 16},
+    "batches of 64": {"batch_size": 64},
+    "twice as patient": {"patience": 30},
     "no early end": {"patience": None},
+    "mean of more epochs": {"average": 0.9},
+    "wider": {"hidden": (128, 128)},
+    "narrower": {"hidden": (32, 32)},
+    "deeper": {"hidden": (64, 64, 64)},
+    # Two changes at once, for the portfolio.
+    "no linear part, rate 5e-3": {"linear": False, "learning_rate": 5e-3},
+    "no linear part, higher frequencies": {"linear": False, "spread": 0.3},
+    "no linear part, decay 0.3": {"linear": False, "weight_decay": 0.3},
+    "waves of 1e-2, higher frequencies": {**WAVES, "learning_rate": 1e-2, "spread": 0.3},
+    "waves of 2e-2, decay 0.1": {**WAVES, "learning_rate": 2e-2, "weight_decay": 0.1},
+    "cosine from 5e-3, decay 0.3": {**COSINE, "learning_rate": 5e-3, "weight_decay": 0.3},
+    "columns alike, higher frequencies": {"relevance": False, "spread": 0.3},
+    "columns alike, no linear part": {"relevance": False, "linear": False},
+    "rate 1e-3, decay 1": {"learning_rate": 1e-3, "weight_decay": 1.0},
 }
-DRAWS = 13
+# What a study can put into stacks with the others: the net has one form, the batches one size.
+FIXED = {"hidden", "batch_size", "frequencies"}
 
 
-def candidates() -> list[Settings]:
-    """Return the settings that are tried: changes of the base, then draws."""
-    tried = [Settings(**{**BASE, **change}) for change in ONE_CHANGE.values()]
-    rng = np.random.default_rng(0)
-    for _ in range(DRAWS):
-        schedule = rng.choice(["constant", "cosine", "waves"])
-        tried.append(
-            Settings(
-                epochs=200,
-                patience=30 if schedule == "constant" else None,
-                schedule=schedule,
-                learning_rate=float(np.exp(rng.uniform(np.log(5e-4), np.log(1e-2)))),
-                weight_decay=float(np.exp(rng.uniform(np.log(1e-3), np.log(1.0)))),
-                frequencies=int(rng.choice([0, 8, 8, 8])),
-                spread=float(np.exp(rng.uniform(np.log(0.03), np.log(0.5)))),
-                linear=bool(rng.choice([True, True, False])),
-                batch_size=int(rng.choice([16, 32, 32, 64])),
-            )
-        )
-    return tried
-
-
-def small_split(cell: Cell) -> Split:
-    """Return a split with few rows to learn from: what a recipe is for."""
-    whole, rng = problem(cell.table).splits[cell.split], np.random.default_rng(cell.split)
-    # Rows are in the order of the table, which may mean something: at random, not the first ones.
-    train = whole.train.take(rng.permutation(len(whole.train))[:MOST_TRAINING])
-    validation = whole.validation.take(rng.permutation(len(whole.validation))[:MOST_VALIDATION])
-    return Split(train, validation, whole.test)
+def candidates() -> dict[str, Tried]:
+    found = {}
+    for name, change in CHANGES.items():
+        own = dict(change)
+        hidden, seed = own.pop("hidden", HIDDEN), own.pop("seed", 0)
+        found[name] = Tried("erm", own, hidden, seed)
+    return found
 
 
 def run(cell: Cell) -> dict[str, Any]:
-    """Train every candidate on a cell; keep the errors here and the predictions beside."""
-    split = small_split(cell)
-    results = fit_many(standardize(split), "erm", candidates(), record=())
-    parts = ("validation", "test")
-    arrays = {part: np.stack([own.predictions[part].numpy() for own in results]) for part in parts}
-    targets = {f"{part}_y": split.parts[part].y.numpy() for part in parts}
-    folder = RESULTS / "predictions"
-    folder.mkdir(parents=True, exist_ok=True)
-    np.savez_compressed(folder / f"{cell.table}-{cell.split}.npz", **arrays, **targets)
-    return {part: [float(f"{own.scores[part].rmse:.6g}") for own in results] for part in parts}
+    return train("recipes", cell, lambda _: candidates())
 
 
 def show() -> None:
-    """Print the ablation and the portfolio."""
-    found = lines("recipes")
-    test = np.log([line["test"] for line in found])
-    change = test - test[:, :1]
-    print("| change | test RMSE | standard error | worse on |\n| --- | --- | --- | --- |")
-    for number, name in enumerate(ONE_CHANGE):
-        own = change[:, number]
-        error = own.std(ddof=1) / len(own) ** 0.5
-        print(
-            f"| {name} | {100 * own.mean():+.1f} % | {100 * error:.1f} | {(own > 0).mean():.0%} |"
-        )
-    tables = [_Table(line["table"], line["split"]) for line in found]
-    settings = candidates()
-    whole = pick(tables, range(len(settings)), 12)
-    print("portfolio:", whole)
-    for number in whole:
-        print(
-            "   ",
-            {
-                k: v
-                for k, v in settings[number].to_dict().items()
-                if k in BASE or k in ("schedule", "batch_size")
-            },
-        )
-    rng = np.random.default_rng(0)
-    fold_of = rng.permutation(len(tables)) % 5
-    for size in (1, 2, 4, 6, 8, 12):
-        held = []
-        for fold in range(5):
-            learn = [own for own, f in zip(tables, fold_of, strict=True) if f != fold]
-            chosen = pick(learn, range(len(settings)), size)
-            held += [
-                own.error(chosen) - own.error([0])
-                for own, f in zip(tables, fold_of, strict=True)
-                if f == fold
-            ]
-        drawn = [
-            own.error(range(len(ONE_CHANGE), len(ONE_CHANGE) + size)) - own.error([0])
-            for own in tables
-        ]
-        print(
-            f"{size:3d} recipes: portfolio {100 * np.mean(held):+.1f} %, "
-            f"drawn {100 * np.mean(drawn):+.1f} %"
-        )
-
-
-class _Table:
-    """The predictions of all candidates on one cell."""
-
-    def __init__(self, table: str, split: int) -> None:
-        arrays = np.load(RESULTS / "predictions" / f"{table}-{split}.npz")
-        self.validation, self.test, self.y, self.test_y = (
-            torch.from_numpy(arrays[name]).double()
-            for name in ("validation", "test", "validation_y", "test_y")
-        )
-
-    def error(self, chosen: Any) -> float:
-        """Return the log of the test error of the ensemble of some candidates."""
-        chosen = list(chosen)
-        weights = similar_weights(self.validation[chosen], self.y)
-        mean = torch.einsum("k,knm->nm", weights, self.test[chosen].nan_to_num())
-        return float((mean - self.test_y).square().mean().sqrt().log())
-
-
-def pick(tables: list[_Table], among: Any, size: int) -> list[int]:
-    """Choose candidates one by one, each the one that helps the ensemble most over the tables."""
-    chosen: list[int] = []
-    for _ in range(size):
-        left = [number for number in among if number not in chosen]
-        errors = [np.mean([own.error([*chosen, number]) for own in tables]) for number in left]
-        chosen.append(left[int(np.argmin(errors))])
-    return chosen
+    """Write the ablation and the portfolio."""
+    known, names = lines("recipes"), list(CHANGES)
+    own = changes(known, names)
+    times = np.array([line["training"] for line in known]).sum(axis=0)
+    among = [number for number, name in enumerate(names) if not FIXED & set(CHANGES[name])]
+    found = known_predictions("recipes", known)
+    out = [
+        "# The recipe, taken apart",
+        "",
+        "`python -m benchmarks.atlas.recipes run`, then `show`: plain training of eight nets on",
+        f"{len(own)} tables ({len(known)} splits), each line one change of the default recipe.",
+        "Changes of the test RMSE are geometric means over tables; time is that of training.",
+        "",
+        *HEAD,
+        *(row(name, own[:, i], times[i] / times[0]) for i, name in enumerate(names)),
+        "",
+        "## The portfolio",
+        "",
+        "Recipes whose ensemble is the best.",
+        *(portfolio(found, names, among, [0]) if found else []),
+    ]
+    (RESULTS / "recipes.md").write_text("\n".join(out).rstrip() + "\n")
+    print("\n".join(out))
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "show":
+    command, *others = sys.argv[1:]
+    if command == "show":
         show()
     else:
-        jobs = int(sys.argv[2]) if len(sys.argv) > 2 else 2
-        measure("recipes", run, [cell for cell in cells(index()) if cell.split == 0], jobs=jobs)
+        jobs, splits = [*others, *["2", "0,1"][len(others) :]]
+        wanted = [cell for cell in cells() if str(cell.split) in splits.split(",")]
+        measure("recipes", run, wanted, jobs=int(jobs))
