@@ -78,9 +78,9 @@ def of(method, split, stage="method", records=RECORDS):
 
 
 def stacked(records, part):
-    """Predictions with at most half of the range beyond the training targets: -2 to 2."""
+    """Predictions with at most the range beyond the training targets: -2 to 2."""
     return torch.stack(
-        [torch.from_numpy(own.predictions[part]).double().clamp(-4.0, 4.0) for own in records]
+        [torch.from_numpy(own.predictions[part]).double().clamp(-6.0, 6.0) for own in records]
     )
 
 

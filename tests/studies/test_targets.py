@@ -54,12 +54,12 @@ def test_they_are_in_the_targets_own_units():
     assert plain.high.item() == split.train.y.max()
 
 
-def test_predictions_are_clamped_to_a_range_that_is_half_wider_on_both_sides():
+def test_predictions_are_clamped_to_a_range_that_is_as_much_wider_on_both_sides():
     targets = Targets(
         torch.zeros(1, 2), torch.zeros(1, 2), torch.tensor([0, 10]), torch.tensor([4, 10])
     )
     found = targets.clamp(torch.tensor([[-9.0, 3.0], [4.5, 10.0], [1e30, 99.0]]))
-    assert found.tolist() == [[-2.0, 10.0], [4.5, 10.0], [6.0, 10.0]]
+    assert found.tolist() == [[-4.0, 10.0], [4.5, 10.0], [8.0, 10.0]]
 
 
 def test_every_split_of_a_problem_has_its_own():

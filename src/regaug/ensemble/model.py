@@ -83,7 +83,7 @@ class Ensemble(Contents):
     """A fitted model; :func:`regaug.fit` makes one, and ``print(model)`` says what it is made of.
 
     It predicts the mean of its single models, each with its weight. All of them are clamped to the
-    range of the training targets and half of it beyond.
+    range of the training targets and as much beyond.
 
     Attributes:
         targets: Names of the targets.

@@ -11,7 +11,7 @@ from regaug.exceptions import ArgumentError
 
 # How far beyond the targets that were seen a model may predict, in widths of their range; what
 # that is worth on the atlas, ``python -m benchmarks.atlas.bounds`` shows.
-BEYOND = 0.5
+BEYOND = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +47,7 @@ class TargetScale:
 
 @dataclass(frozen=True, eq=False)
 class Bounds:
-    """The range of what may be predicted: that of the training targets, and half of it beyond.
+    """The range of what may be predicted: that of the training targets, and as much beyond.
 
     Nets and lines leave the range of what they have seen as far as they like, at rows that are far
     from all others. One such prediction can be worth more squared error than all others together.
@@ -70,7 +70,7 @@ class Bounds:
     def around(cls, least: Tensor, most: Tensor, *, log: bool = False) -> Self:
         """Return what may be predicted where the targets lie between these, ``(m,)``.
 
-        With ``log`` the lower end is half of the range of the logarithms below: positive.
+        With ``log`` the lower end is the range of the logarithms below: positive.
         """
         low = least - BEYOND * (most - least)
         if log:

@@ -52,7 +52,7 @@ class Targets:
         return cls(validation, test, train.amin(dim=0), train.amax(dim=0), labels)
 
     def clamp(self, predicted: Tensor) -> Tensor:
-        """Return predictions in the range of the training targets, and half of it beyond."""
+        """Return predictions in the range of the training targets, and as much beyond."""
         return Bounds.around(self.low, self.high).clamp(predicted.double())
 
 
