@@ -13,6 +13,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from regaug import NearestBatchSampler, RandomBatchSampler, WeightedBatchSampler
 from regaug.exceptions import ArgumentError, ArgumentTypeError, NonFiniteError
+from regaug.samplers import nearest
 from regaug.samplers.weighted import _Line
 
 SAMPLERS = [RandomBatchSampler, NearestBatchSampler, WeightedBatchSampler]
@@ -136,8 +137,10 @@ def brute_force_is_nearest(y, batches, batch_size):
 
 @pytest.mark.parametrize("targets", [1, 2, 4])
 @pytest.mark.parametrize("levels", [None, 2])
+@pytest.mark.parametrize("few", [0, nearest.FEW])
 @pytest.mark.parametrize("seed", range(5))
-def test_nearest_batches_are_truly_nearest(targets, levels, seed):
+def test_nearest_batches_are_truly_nearest(targets, levels, few, seed, monkeypatch):
+    monkeypatch.setattr(nearest, "FEW", few)
     y = make_targets(70, targets, seed, levels)
     sampler = NearestBatchSampler(y, 8, seed=seed)
     order = sampler._order(np.random.default_rng(seed)).tolist()
@@ -145,20 +148,49 @@ def test_nearest_batches_are_truly_nearest(targets, levels, seed):
     brute_force_is_nearest(y, batches, 8)
 
 
-def test_nearest_batches_follow_the_anchor_exactly():
-    # Small enough to redo by hand: the anchor of a batch comes first in the order.
+def test_nearest_batches_follow_the_anchor_exactly(monkeypatch):
+    # Small enough to redo by hand: the anchor of a batch comes first in the order of many.
+    monkeypatch.setattr(nearest, "FEW", 0)
     y = make_targets(40, seed=3)
     sampler = NearestBatchSampler(y, 5)
     order = sampler._order(np.random.default_rng(0)).tolist()
     unused = set(range(40))
     for start in range(0, 40, 5):
         batch = order[start : start + 5]
-        nearest = sorted(unused, key=lambda i: abs(y[i] - y[batch[0]]).item())[:5]
-        assert set(batch) == set(nearest)
+        expected = sorted(unused, key=lambda i: abs(y[i] - y[batch[0]]).item())[:5]
+        assert set(batch) == set(expected)
         unused -= set(batch)
 
 
-def test_equal_targets_are_shuffled_too():
+def test_windows_are_the_nearest_of_their_anchors():
+    """The anchors are what the numbers say: unused samples, in the order of their targets."""
+    y, rng = make_targets(43, seed=3), np.random.default_rng(0)
+    order = NearestBatchSampler(y, 5)._order(rng).tolist()
+    rng = np.random.default_rng(0)
+    rng.permutation(43)  # of equal targets
+    unused = y.argsort().tolist()
+    for start, number in zip(range(0, 40, 5), rng.random(8), strict=True):
+        anchor = y[unused[int(number * len(unused))]]
+        expected = sorted(unused, key=lambda i: abs(y[i] - anchor).item())[:5]
+        assert set(order[start : start + 5]) == set(expected)
+        unused = [i for i in unused if i not in expected]
+    assert order[40:] == unused
+
+
+@pytest.mark.parametrize("few", [0, nearest.FEW])
+def test_every_sample_is_as_likely_to_be_with_the_extreme_ones(few, monkeypatch):
+    """Whoever is an anchor is drawn evenly: the first batch has the lowest sample so often."""
+    monkeypatch.setattr(nearest, "FEW", few)
+    y = torch.arange(12.0)
+    sampler = NearestBatchSampler(y, 3)
+    orders = [sampler._order(np.random.default_rng(seed))[:3] for seed in range(2_000)]
+    share = sum(0 in order for order in orders) / len(orders)
+    assert share == pytest.approx(2 / 12, abs=0.03)  # the anchor is sample 0 or 1
+
+
+@pytest.mark.parametrize("few", [0, nearest.FEW])
+def test_equal_targets_are_shuffled_too(few, monkeypatch):
+    monkeypatch.setattr(nearest, "FEW", few)
     sampler = NearestBatchSampler(torch.zeros(64), 8)
     first = {frozenset(batch) for batch in sampler}
     sampler.set_epoch(1)

@@ -116,61 +116,200 @@ def _rescale(
         lam = lam.to(rows)[..., None, None]
     inside, outside = (1.0, lam) if scale == "trailing" else (lam, 1.0)
     vectors = spectrum.vectors.float() if rows.dtype == torch.float32 else spectrum.vectors
-    basis, others = _cut(vectors, k)
-    is_leading = basis.shape[-1] <= others.shape[-1]
-    if not is_leading:  # the narrower side is less work
-        basis, others, inside, outside = others, basis, outside, inside
-    cut = _Cut(is_leading, is_wide(a), inside, outside, spectrum.levels, k)
+    cut: _Cut
+    if isinstance(k, int):
+        basis, others = _sides(vectors, k)
+        is_leading = basis.shape[-1] <= others.shape[-1]
+        if not is_leading:  # the narrower side is less work
+            basis, others, inside, outside = others, basis, outside, inside
+        cut = _OneCut(inside - outside, outside, is_wide(a), is_leading, k, spectrum.levels)
+    else:
+        basis, others, cut = vectors, vectors, _ManyCuts(inside - outside, outside, is_wide(a), k)
     with _no_autocast(a):
         parts = rows, basis, others, spectrum.values, cut
         if gradient == "frozen":
-            new, _ = _combine(rows, basis, cut)
+            new, _ = cut.combine(rows, basis)
         elif forward_ad._current_level >= 0 or torch._C._are_functorch_transforms_active():
             new, _ = _Combination.apply(*parts)  # type: ignore[no-untyped-call]
         elif rows.requires_grad and torch.is_grad_enabled():
             new = _ExactCombination.apply(*parts)  # type: ignore[no-untyped-call]
         else:
-            new, _ = _combine(rows, basis, cut)
+            new, _ = cut.combine(rows, basis)
     return cast(new, a.dtype)
 
 
 @dataclass(slots=True)
 class _Cut:
-    """The two sides of a cut."""
+    """What happens to the directions on either side of a cut.
 
-    is_leading: bool  # whether the basis, the narrower side, is the leading one
+    The function is itself a gradient (of a sum of squared singular values with factors), so its
+    derivative is symmetric: the same serves for the gradient and for forward mode.
+    """
+
+    contrast: Factor  # how far the factor of the directions in the basis is from that of the others
+    outside: Factor  # the factor of the others
     is_wide: bool  # whether they are left singular vectors
-    inside: Factor  # of the directions in the basis
-    outside: Factor  # of the others
+
+    def combine(self, a: Tensor, basis: Tensor) -> tuple[Tensor, Tensor]:
+        """Multiply each side by its factor; return the coordinates in the basis as well."""
+        raise NotImplementedError
+
+    def derivative(
+        self,
+        along: Tensor,
+        a: Tensor,
+        basis: Tensor,
+        others: Tensor,
+        values: Tensor,
+        coordinates: Tensor,
+    ) -> Tensor:
+        """Return the derivative of :meth:`combine` along a matrix."""
+        raise NotImplementedError
+
+
+@dataclass(slots=True)
+class _OneCut(_Cut):
+    """One cut for all matrices: everything is kept as narrow as the basis, the narrower side."""
+
+    is_leading: bool  # whether the basis is the leading side
+    k: int  # number of leading directions
     levels: list[float] | None  # all eigenvalues, for one matrix only
-    k: int | Tensor  # number of leading directions
+
+    def combine(self, a: Tensor, basis: Tensor) -> tuple[Tensor, Tensor]:
+        if self.is_wide:
+            coordinates = basis.mT @ a
+            return _add_product(a, basis, coordinates, self.outside, self.contrast), coordinates
+        coordinates = a @ basis
+        return _add_product(a, coordinates, basis.mT, self.outside, self.contrast), coordinates
+
+    def derivative(
+        self,
+        along: Tensor,
+        a: Tensor,
+        basis: Tensor,
+        others: Tensor,
+        values: Tensor,
+        coordinates: Tensor,
+    ) -> Tensor:
+        """Return the derivative along a matrix.
+
+        With N the basis, O the other directions, c their factors and H the matrix, it is for a wide
+        ``a`` c_O H + (c_N - c_O) (N N^T H + (W N^T + N W^T) a), where
+        W = O ((O^T (H a^T + a H^T) N) / gaps).
+        """
+        if self.is_wide:
+            of_along = basis.mT @ along
+            turn = _add(along @ coordinates.mT, a, of_along.mT)
+            turn = others @ (others.mT @ turn).div_(self._signed_gaps(values))
+            left = torch.cat([basis, turn], -1)
+            right = torch.cat([_add(of_along, turn.mT, a), coordinates], -2)
+        else:
+            of_along = along @ basis
+            turn = _add(along.mT @ coordinates, a.mT, of_along)
+            turn = others @ (others.mT @ turn).div_(self._signed_gaps(values))
+            left = torch.cat([_add(of_along, a, turn), coordinates], -1)
+            right = torch.cat([basis, turn], -1).mT
+        return _add_product(along, left, right, self.outside, self.contrast)
+
+    def _signed_gaps(self, values: Tensor) -> Tensor:
+        """Return w_j - w_i for j in the basis and i in the others, bounded away from zero."""
+        rank, k, levels = values.shape[-1], self.k, self.levels
+        high, low = _sides(values, k)
+        if self.is_leading:
+            gaps = high.unsqueeze(-2) - low.unsqueeze(-1)
+        else:
+            gaps = low.unsqueeze(-2) - high.unsqueeze(-1)
+        if k == 0 or k == rank:
+            return gaps  # there are no pairs
+        if levels is not None:
+            narrowest = _narrowest_gap(levels[rank - k], levels[-1], rank)
+            if levels[rank - k] - levels[rank - k - 1] >= narrowest:
+                return gaps
+            return gaps.clamp_(min=narrowest) if self.is_leading else gaps.clamp_(max=-narrowest)
+        bound = _narrowest_gap(high[..., :1], values[..., -1:], rank)[..., None]
+        return torch.maximum(gaps, bound) if self.is_leading else torch.minimum(gaps, -bound)
 
 
-def _combine(a: Tensor, basis: Tensor, cut: _Cut) -> tuple[Tensor, Tensor]:
-    """Multiply each side of the cut by its factor; return the coordinates in the basis as well."""
-    contrast = cut.inside - cut.outside
-    if cut.is_wide:
-        coordinates = basis.mT @ a
-        return _add_product(a, basis, coordinates, cut.outside, contrast), coordinates
-    coordinates = a @ basis
-    return _add_product(a, coordinates, basis.mT, cut.outside, contrast), coordinates
+@dataclass(slots=True)
+class _ManyCuts(_Cut):
+    """A cut for every matrix of a stack: the basis are all directions, in ascending order.
+
+    What is leading cannot be a slice here, so each direction has its factor.
+    """
+
+    k: Tensor  # number of leading directions, (...)
+
+    def combine(self, a: Tensor, basis: Tensor) -> tuple[Tensor, Tensor]:
+        contrasts = self._contrasts(basis)
+        if self.is_wide:
+            coordinates = basis.mT @ a
+            return _add_product(a, basis, contrasts.mT * coordinates, self.outside), coordinates
+        coordinates = a @ basis
+        return _add_product(a, contrasts * coordinates, basis.mT, self.outside), coordinates
+
+    def derivative(
+        self,
+        along: Tensor,
+        a: Tensor,
+        basis: Tensor,
+        others: Tensor,
+        values: Tensor,
+        coordinates: Tensor,
+    ) -> Tensor:
+        """Return the derivative along a matrix.
+
+        With V all directions, C the coordinates V^T a, c the outside factor, d the contrasts, H the
+        matrix and K = V^T H, it is for a wide ``a`` c H + V (d K + (Q * (K C^T + C K^T)) C). Q is
+        the contrast over the gap for pairs across the cut, and zero for others (the formula of
+        Daleckii and Krein for a function that is constant on either side).
+        """
+        contrasts, quotients = self._contrasts(basis), self._quotients(values).to(a)
+        if self.is_wide:
+            of_along = basis.mT @ along
+            turn = of_along @ coordinates.mT
+            turn = quotients * (turn + turn.mT)
+            return _add_product(
+                along, basis, _add(contrasts.mT * of_along, turn, coordinates), self.outside
+            )
+        of_along = along @ basis
+        turn = coordinates.mT @ of_along
+        turn = quotients * (turn + turn.mT)
+        new = _add(contrasts * of_along, coordinates, turn)
+        return _add_product(along, new, basis.mT, self.outside)
+
+    def _is_leading(self, rank: int) -> Tensor:
+        """Tell which of the ascending directions are on the leading side, ``(..., rank)``."""
+        return torch.arange(rank, device=self.k.device) >= rank - self.k[..., None]
+
+    def _contrasts(self, basis: Tensor) -> Tensor:
+        """Return the contrast of every leading direction and 0 for the others, a row."""
+        return self.contrast * self._is_leading(basis.shape[-1]).to(basis.dtype)[..., None, :]
+
+    def _quotients(self, values: Tensor) -> Tensor:
+        rank, is_leading = values.shape[-1], self._is_leading(values.shape[-1])
+        edge = values.gather(-1, (rank - self.k[..., None]).clamp(max=rank - 1))
+        bound = _narrowest_gap(edge, values[..., -1:], rank)[..., None]
+        gaps = torch.maximum((values.unsqueeze(-2) - values.unsqueeze(-1)).abs(), bound)
+        is_across = is_leading.unsqueeze(-2) != is_leading.unsqueeze(-1)
+        return self.contrast * (is_across / gaps)
 
 
 class _ExactCombination(torch.autograd.Function):
-    """:func:`_combine` with a gradient that includes how the basis depends on ``a``."""
+    """:meth:`_Cut.combine` with a gradient that includes how the basis depends on ``a``."""
 
     @staticmethod
     def forward(
         ctx: Any, a: Tensor, basis: Tensor, others: Tensor, values: Tensor, cut: _Cut
     ) -> Tensor:
-        new, coordinates = _combine(a, basis, cut)
+        new, coordinates = cut.combine(a, basis)
         ctx.save_for_backward(a, basis, others, values, coordinates)
         ctx.cut = cut
         return new
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor, *_: None) -> tuple[Tensor | None, ...]:
-        new = _derivative(grad, ctx.cut, *(saved := ctx.saved_tensors))
+        with _no_autocast(grad):
+            new = ctx.cut.derivative(grad, *(saved := ctx.saved_tensors))
         # As a constant this would have a wrong derivative of its own.
         return _once(new, saved[0]) if torch.is_grad_enabled() else new, None, None, None, None
 
@@ -185,7 +324,7 @@ class _Combination(torch.autograd.Function):
     def forward(
         a: Tensor, basis: Tensor, others: Tensor, values: Tensor, cut: _Cut
     ) -> tuple[Tensor, Tensor]:
-        return _combine(a, basis, cut)
+        return cut.combine(a, basis)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
@@ -196,41 +335,9 @@ class _Combination(torch.autograd.Function):
 
     @staticmethod
     def jvp(ctx: Any, tangent: Tensor, *_: None) -> tuple[Tensor, None]:
-        new = _derivative(tangent, ctx.cut, *(saved := ctx.saved_tensors))
+        with _no_autocast(tangent):
+            new = ctx.cut.derivative(tangent, *(saved := ctx.saved_tensors))
         return _once(new, saved[0]), None
-
-
-def _derivative(
-    along: Tensor,
-    cut: _Cut,
-    a: Tensor,
-    basis: Tensor,
-    others: Tensor,
-    values: Tensor,
-    coordinates: Tensor,
-) -> Tensor:
-    """Return the derivative of :func:`_combine` along a matrix.
-
-    The function is itself a gradient (of a sum of squared singular values with factors), so its
-    derivative is symmetric: the same serves for the gradient and for forward mode. With N the
-    basis, O the other directions, c their factors and H the matrix, it is for a wide ``a``
-    c_O H + (c_N - c_O) (N N^T H + (W N^T + N W^T) a), where W = O ((O^T (H a^T + a H^T) N) / gaps).
-    Everything is kept as narrow as the basis.
-    """
-    with _no_autocast(along):
-        if cut.is_wide:
-            of_along = basis.mT @ along
-            turn = _add(along @ coordinates.mT, a, of_along.mT)
-            turn = others @ (others.mT @ turn).div_(_signed_gaps(values, cut))
-            left = torch.cat([basis, turn], -1)
-            right = torch.cat([_add(of_along, turn.mT, a), coordinates], -2)
-        else:
-            of_along = along @ basis
-            turn = _add(along.mT @ coordinates, a.mT, of_along)
-            turn = others @ (others.mT @ turn).div_(_signed_gaps(values, cut))
-            left = torch.cat([_add(of_along, a, turn), coordinates], -1)
-            right = torch.cat([basis, turn], -1).mT
-        return _add_product(along, left, right, cut.outside, cut.inside - cut.outside)
 
 
 class _Once(torch.autograd.Function):
@@ -261,13 +368,13 @@ def _once(new: Tensor, a: Tensor) -> Tensor:
     return once
 
 
-def _add_product(base: Tensor, left: Tensor, right: Tensor, beta: Factor, alpha: Factor) -> Tensor:
+def _add_product(
+    base: Tensor, left: Tensor, right: Tensor, beta: Factor, alpha: Factor | None = None
+) -> Tensor:
     """Return ``beta * base + alpha * left @ right``, with as few passes over it as can be."""
-    if base.ndim == 2 and not isinstance(beta, Tensor) and not isinstance(alpha, Tensor):
+    if base.ndim == 2 and isinstance(beta, float) and isinstance(alpha, float):
         return torch.addmm(base, left, right, beta=beta, alpha=alpha)
-    if base.ndim == 3:
-        return torch.baddbmm(beta * base, alpha * left, right)
-    return beta * base + alpha * (left @ right)
+    return _add(beta * base, left if alpha is None else alpha * left, right)
 
 
 def _add(base: Tensor, left: Tensor, right: Tensor) -> Tensor:
@@ -277,42 +384,10 @@ def _add(base: Tensor, left: Tensor, right: Tensor) -> Tensor:
     return torch.baddbmm(base, left, right) if base.ndim == 3 else base.add_(left @ right)
 
 
-def _cut(columns: Tensor, k: int | Tensor) -> tuple[Tensor, Tensor]:
+def _sides(columns: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """Return the ``k`` leading (last) ones of the ascending columns, and the others."""
-    rank = columns.shape[-1]
-    if isinstance(k, int):
-        trailing, leading = columns.split_with_sizes((rank - k, k), -1)
-        return leading, trailing
-    # A cut per matrix cannot be a slice: both keep every column, with zeros where it is not theirs.
-    is_leading = torch.arange(rank, device=columns.device) >= rank - k[..., None]
-    is_leading = is_leading[..., None, :]
-    return columns * is_leading, columns * ~is_leading
-
-
-def _signed_gaps(values: Tensor, cut: _Cut) -> Tensor:
-    """Return w_j - w_i for j in the basis and i in the others, bounded away from zero."""
-    levels, k, rank = cut.levels, cut.k, values.shape[-1]
-    if isinstance(k, int):
-        low, high = values.split_with_sizes((rank - k, k), -1)
-    else:
-        low, high = values, values
-    if cut.is_leading:
-        gaps = high.unsqueeze(-2) - low.unsqueeze(-1)
-    else:
-        gaps = low.unsqueeze(-2) - high.unsqueeze(-1)
-    if isinstance(k, int) and (k == 0 or k == rank):
-        return gaps  # there are no pairs
-    if isinstance(k, int) and levels is not None:
-        narrowest = _narrowest_gap(levels[rank - k], levels[-1], rank)
-        if levels[rank - k] - levels[rank - k - 1] >= narrowest:
-            return gaps
-        return gaps.clamp_(min=narrowest) if cut.is_leading else gaps.clamp_(max=-narrowest)
-    if isinstance(k, int):
-        edge = high[..., :1]
-    else:
-        edge = values.gather(-1, (rank - k[..., None]).clamp(max=rank - 1))
-    bound = _narrowest_gap(edge, values[..., -1:], rank)[..., None]
-    return torch.maximum(gaps, bound) if cut.is_leading else torch.minimum(gaps, -bound)
+    trailing, leading = columns.split_with_sizes((columns.shape[-1] - k, k), -1)
+    return leading, trailing
 
 
 def _narrowest_gap(edge: Number, largest: Number, rank: int) -> Number:

@@ -4,6 +4,9 @@ import numpy as np
 
 from regaug.samplers.base import BatchSampler, Indices, Values, group_by_key
 
+# Up to so many samples a list that shrinks is faster than a linked one.
+FEW = 2**14
+
 
 class NearestBatchSampler(BatchSampler):
     """Batches of samples whose targets lie close together (the paper's "close").
@@ -26,11 +29,38 @@ class NearestBatchSampler(BatchSampler):
         # Shuffling before the stable sort puts equal targets in random order.
         shuffled = rng.permutation(len(self.y))
         indices = shuffled[np.argsort(self.y[shuffled, 0], kind="stable")]
-        return indices[_nearest_along_a_line(self.y[indices, 0], self.batch_size, rng)]
+        make = _nearest_of_few if len(self.y) <= FEW else _nearest_along_a_line
+        return indices[make(self.y[indices, 0], self.batch_size, rng)]
+
+
+def _nearest_of_few(values: Values, batch_size: int, rng: np.random.Generator) -> Indices:
+    """Order the positions of ascending values so that runs of ``batch_size`` are nearest batches.
+
+    A batch is a window of the unused positions around its anchor, found by bisection. Taking it out
+    moves all that lie behind it: nothing for a few thousand.
+    """
+    level, unused = values.tolist(), list(range(len(values)))
+    order: list[int] = []
+    for number in rng.random(len(values) // batch_size).tolist():
+        left = len(unused)
+        anchor = int(number * left)
+        here = level[anchor]
+        start, last = max(0, anchor - batch_size + 1), min(anchor, left - batch_size)
+        while start < last:
+            middle = (start + last) // 2
+            # The first of this window, or what follows it: which is nearer?
+            if here - level[middle] <= level[middle + batch_size] - here:
+                last = middle
+            else:
+                start = middle + 1
+        taken = slice(start, start + batch_size)
+        order += unused[taken]
+        del unused[taken], level[taken]
+    return np.array(order + unused, dtype=np.int64)
 
 
 def _nearest_along_a_line(values: Values, batch_size: int, rng: np.random.Generator) -> Indices:
-    """Order the positions of ascending values so that runs of ``batch_size`` are nearest batches.
+    """Do the same for any number of values, in time proportional to it.
 
     The unused positions form a linked list. A batch is a run of it around its anchor, so taking it
     out needs two assignments, however long it is.
