@@ -3,8 +3,8 @@
     python -m benchmarks.atlas.shares make FOLDER [jobs]   fit the candidates, resumable
     python -m benchmarks.atlas.shares show FOLDER          try the rules, write shares.json
 
-Candidates are fitted on the first split of every table, five folds of all rows to learn from. A
-rule sees what they predict for some of these rows out of fold, and is judged by the test rows.
+Candidates are fitted on the first splits of every table, as :func:`regaug.fit` does. A rule sees
+what they predict for some of the rows out of fold, and is judged by the test rows.
 """
 
 import json
@@ -19,12 +19,9 @@ import torch
 
 from benchmarks.atlas.protocol import RESULTS, Cell, cells, rmse, rows
 from regaug.ensemble import leave_out, weights
-from regaug.ensemble.blend import METHODS, PLAIN, Amounts, _baselines, _better, _error
-from regaug.ensemble.candidates import Candidate, Folds, Try
-from regaug.ensemble.preparation import Preparation
+from regaug.ensemble.blend import fit_candidates
+from regaug.ensemble.candidates import Candidate
 from regaug.ensemble.prepared import Prepared
-from regaug.ensemble.rows import fold_rows
-from regaug.training.recipe import draw_recipes
 
 # Rows that decide (0: all of them), and what is tried; the first rule is what others are against.
 ROWS, DRAWS = (20, 40, 90, 0), 4
@@ -34,39 +31,24 @@ RULES = [
 
 
 def make(cell: Cell, folder: Path) -> None:
-    file = folder / f"{cell.table}.npz"
+    file = folder / f"{cell.table}-{cell.split}.npz"
     if file.exists():
         return
     torch.set_num_threads(1)
     table, _, test = rows(cell)
-    data = leave_out(table, test)
-    everything = np.arange(len(data))
-    preparation = Preparation.fit(data, everything)
-    y = torch.from_numpy(np.array(data.y, dtype=np.float64))
-    ready = Prepared(data, everything[:0], everything, preparation, preparation(data).float(), y)
-    log, amounts = ready.may_log, Amounts()
-    folds = fold_rows(data, everything, 5, cell.split)
-    bench = Folds(ready, folds, hidden=(128, 128), seed=cell.split, jobs=1, total=1, observer=None)
-    split = ready.splits(folds[:1])[0]
-    recipes = draw_recipes(amounts.recipes, seed=cell.split, rows=len(split.train))
-    tries = [Try(PLAIN, i, log and i % 2 == 1, own) for i, own in enumerate(recipes)]
-    nets = bench.fit(tries)
-    best = min(nets, key=lambda own: _error(own, bench.target)).tried
-    nets += bench.fit([Try(name, 0, best.log, best.recipe) for name in METHODS])
-    scales = (False, True) if log else (False,)
-    tries = [Try(name, 0, own) for name in _baselines("auto", split) for own in scales]
-    baselines = _better(bench.fit(tries), bench.target)
-    x = preparation(table.frame.iloc[test])
+    ready = Prepared.of(leave_out(table, test), seed=cell.split)
+    nets, baselines, target = fit_candidates(ready, seed=cell.split)
+    x, bounds = ready.preparation(table.frame.iloc[test]), ready.bounds(log=ready.may_log)
 
     def predicted(own: Candidate) -> np.ndarray:
-        values = bench.bounds.clamp(own.models.scale.inverse(own.models(x)))
-        return values.mean(dim=0).numpy()
+        return bounds.clamp(own.models.scale.inverse(own.models(x))).mean(dim=0).numpy()
 
     np.savez_compressed(
         file,
         nets=len(nets),
+        names=[own.tried.method for own in [*nets, *baselines]],
         known=np.stack([own.predicted.numpy() for own in [*nets, *baselines]]),
-        target=bench.target.numpy(),
+        target=target.numpy(),
         test=np.stack([predicted(own) for own in [*nets, *baselines]]),
         test_target=table.y[test],
     )
@@ -116,7 +98,7 @@ if __name__ == "__main__":
     what, place, *others = sys.argv[1:]
     Path(place).mkdir(parents=True, exist_ok=True)
     if what == "make":
-        todo = [cell for cell in cells() if cell.split == 0]
+        todo = [cell for cell in cells() if cell.split < 2]
         with multiprocessing.get_context("spawn").Pool(int((others or ["2"])[0])) as pool:
             pool.map(partial(make, folder=Path(place)), todo, chunksize=1)
     else:

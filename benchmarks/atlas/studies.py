@@ -1,10 +1,11 @@
 """Studies of the tables of the atlas: what recipe, ensemble, augmentation and blend are worth.
 
-    python -m benchmarks.atlas.studies [jobs] [results]
+    python -m benchmarks.atlas.studies [jobs] [results] [all|plain]
 
 A line of the results file is a table: the test error of every row of the study on each of the four
 splits, and that of the default recipe's single net. ``results`` names the file, ``studies`` by
-default: give another name to a measurement of an older revision.
+default: give another name to a measurement of an older revision. ``plain`` is plain training alone,
+with as many settings as a study has by default, and the run that each split chooses.
 """
 
 import sys
@@ -31,6 +32,12 @@ def run(cell: Cell) -> dict[str, Any]:
     return {**sizes, "errors": errors, "use": study.verdict.use}
 
 
+def run_plain(cell: Cell) -> dict[str, Any]:
+    study = compare(problem(cell.table), methods=["erm"])
+    return {"errors": {"single erm": [own.score("test", "rmse") for own in study.chosen["erm"]]}}
+
+
 if __name__ == "__main__":
-    jobs, name = [*sys.argv[1:], *["2", "studies"][len(sys.argv) - 1 :]]
-    measure(name, run, [Cell(table, 0) for table in index()], jobs=int(jobs))
+    jobs, name, what = [*sys.argv[1:], *["2", "studies", "all"][len(sys.argv) - 1 :]]
+    do = run_plain if what == "plain" else run
+    measure(name, do, [Cell(table, 0) for table in index()], jobs=int(jobs))

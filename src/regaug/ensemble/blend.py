@@ -90,6 +90,32 @@ def fit_blend(
         observer: Told how far it has come.
     """
     ready = Prepared.of(data, seed=seed)
+    nets, baselines, target = fit_candidates(
+        ready, method=method, hidden=hidden, seed=seed, quick=quick, jobs=jobs, observer=observer
+    )
+    log, shares = ready.may_log, choose_shares(nets, baselines, target)
+    components = [own.as_component(share) for own, share in shares]
+    mean = sum((share * own.predicted for own, share in shares), torch.zeros_like(target))
+    scale = ready.scale(log=log)
+    errors = scale.transform(mean) - scale.transform(target)
+    return ready.finish(method, components, errors, log=log)
+
+
+def fit_candidates(
+    ready: Prepared,
+    *,
+    method: str = AUTO,
+    hidden: Sequence[int] = HIDDEN,
+    seed: int = 0,
+    quick: bool = False,
+    jobs: int = 1,
+    observer: Observer | None = None,
+) -> tuple[list[Candidate], list[Candidate], Tensor]:
+    """Fit all that a blend may be made of; arguments as for :func:`fit_blend`.
+
+    Returns:
+        Nets, baselines, and the targets ``(n, m)`` of the rows that they have predicted.
+    """
     amounts, log = Amounts.of(len(ready.rest), quick=quick), ready.may_log
     folds = fold_rows(ready.data, ready.rest, amounts.folds, seed)
     scales = (False, True) if log else (False,)
@@ -115,12 +141,7 @@ def fit_blend(
         best = sorted(nets, key=lambda own: _error(own, target))[: amounts.repeats]
         places = [(name, i, own.tried) for name in METHODS for i, own in enumerate(best)]
         nets += bench.fit([Try(name, i, own.log, own.recipe) for name, i, own in places])
-    shares = _shares(nets, baselines, target)
-    components = [own.as_component(share) for own, share in shares]
-    mean = sum((share * own.predicted for own, share in shares), torch.zeros_like(target))
-    scale = ready.scale(log=log)
-    errors = scale.transform(mean) - scale.transform(target)
-    return ready.finish(method, components, errors, log=log)
+    return nets, baselines, target
 
 
 def _baselines(method: str, split: Split) -> Sequence[str]:
@@ -147,7 +168,7 @@ def _error(candidate: Candidate, target: Tensor) -> float:
     return errors.square().mean().item()
 
 
-def _shares(
+def choose_shares(
     nets: Sequence[Candidate], baselines: Sequence[Candidate], target: Tensor
 ) -> list[tuple[Candidate, float]]:
     """Return what the model is made of, each with its share; those of small shares are dropped."""
