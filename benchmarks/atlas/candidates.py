@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from benchmarks.atlas.protocol import Cell, rows
+from benchmarks.atlas.protocol import PREDICTIONS, Cell, rows
 from regaug.data.base import Part
 from regaug.data.scaling import StandardizedSplit
 from regaug.ensemble import leave_out
@@ -25,7 +25,6 @@ from regaug.training import Settings, fit_many
 from regaug.training.recipe import HIDDEN, default_recipe
 
 FOLDS = 8
-FOLDER = Path("runs") / "atlas-predictions"  # not among the results: too large to keep
 SIZES = (1, 2, 3, 4, 6, 8)
 
 
@@ -72,7 +71,7 @@ def train(
         held.append(torch.cat([bounds.clamp(values) for values in at["validation"]]))
         found.append(torch.stack([bounds.clamp(values) for values in at["test"]]).mean(dim=0))
         seconds.append(round(sum(result.seconds for result in results), 2))
-    FOLDER.mkdir(parents=True, exist_ok=True)
+    PREDICTIONS.mkdir(parents=True, exist_ok=True)
     arrays = {"held": torch.stack(held), "found": torch.stack(found)}
     arrays |= {"held_y": ready.y[np.concatenate(folds)], "y": y}
     np.savez_compressed(_file(kind, cell), **{name: own.numpy() for name, own in arrays.items()})
@@ -171,4 +170,4 @@ def portfolio(
 
 
 def _file(kind: str, cell: Cell) -> Path:
-    return FOLDER / f"{kind}-{cell.table}-{cell.split}.npz"
+    return PREDICTIONS / f"{kind}-{cell.table}-{cell.split}.npz"

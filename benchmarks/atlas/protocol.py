@@ -25,6 +25,7 @@ from regaug.problems import Problem
 
 FOLDER = Path(os.environ.get("REGAUG_DATA", "../shared/data")) / "atlas"
 RESULTS = Path(__file__).parents[1] / "results" / "atlas"
+PREDICTIONS = Path("runs") / "atlas-predictions"  # not among the results: too large to keep
 MOST_ROWS, SPLITS = 1_200, 4
 
 

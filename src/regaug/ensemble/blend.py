@@ -93,7 +93,18 @@ def fit_blend(
     nets, baselines, target = fit_candidates(
         ready, method=method, hidden=hidden, seed=seed, quick=quick, jobs=jobs, observer=observer
     )
-    log, shares = ready.may_log, choose_shares(nets, baselines, target)
+    return make_blend(ready, method, nets, baselines, target)
+
+
+def make_blend(
+    ready: Prepared,
+    method: str,
+    nets: Sequence[Candidate],
+    baselines: Sequence[Candidate],
+    target: Tensor,
+) -> Ensemble:
+    """Give candidates their shares and make the model of them; see :func:`fit_candidates`."""
+    log, shares = ready.may_log, _choose_shares(nets, baselines, target)
     components = [own.as_component(share) for own, share in shares]
     mean = sum((share * own.predicted for own, share in shares), torch.zeros_like(target))
     scale = ready.scale(log=log)
@@ -168,7 +179,7 @@ def _error(candidate: Candidate, target: Tensor) -> float:
     return errors.square().mean().item()
 
 
-def choose_shares(
+def _choose_shares(
     nets: Sequence[Candidate], baselines: Sequence[Candidate], target: Tensor
 ) -> list[tuple[Candidate, float]]:
     """Return what the model is made of, each with its share; those of small shares are dropped."""
