@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import t as student
 
-from benchmarks.atlas.protocol import SPLITS, index, lines
+from benchmarks.atlas.protocol import RESULTS, SPLITS, index, lines
 from regaug.formatting import between, number, percent
 from regaug.formatting import change as told
 
@@ -21,6 +21,7 @@ MODELS = {
     "realmlp": "RealMLP's defaults (pytabkit)",
     "tabm": "TabM's defaults (pytabkit)",
     "mlp": "scikit-learn's `MLPRegressor`",
+    **{name: f"`fit --method {name}`" for name in BASELINES},
     "erm-before": "`fit --method erm` before the recipe (revision 7de531c)",
     "erm": "`fit --method erm`: the recipe without a search",
     "nets": "`fit --method nets`",
@@ -37,8 +38,23 @@ STUDY = {
 Errors = Mapping[str, Sequence[float]]
 
 
-def first_split(name: str) -> dict[str, float]:
-    return {line["table"]: line["rmse"] for line in lines(name) if line["split"] == 0}
+def fitted() -> dict[str, dict[str, list[float]]]:
+    """Return the errors of every model on the splits of each table that has them all."""
+    found: dict[str, dict[str, dict[int, float]]] = {}
+    for file in (*MODELS, "blend"):
+        for line in lines(file):
+            own = line["rmse"] if file == "blend" else {file: line["rmse"]}
+            for name, error in own.items():
+                found.setdefault(name, {}).setdefault(line["table"], {})[line["split"]] = error
+    return {
+        name: {
+            t: [splits[split] for split in range(SPLITS)]
+            for t, splits in sorted(found[name].items())
+            if len(splits) == SPLITS
+        }
+        for name in MODELS
+        if name in found
+    }
 
 
 def studies(name: str = "studies") -> dict[str, Errors]:
@@ -75,68 +91,70 @@ def standings(errors: Errors) -> dict[str, list[str]]:
     return {name: [str(wins[i]), percent(near[i])] for i, name in enumerate(errors)}
 
 
-def models_part() -> list[str]:
-    found = {name: own for name in MODELS if (own := first_split(name))}
+def models_part(found: Mapping[str, Mapping[str, Sequence[float]]]) -> list[str]:
     known = sorted(set.intersection(*(set(own) for own in found.values())))
-    places = standings({name: [own[t] for t in known] for name, own in found.items()})
-    rows = []
+    means = {name: [geometric(own[t]) for t in known] for name, own in found.items()}
+    places, rows = standings(means), []
     for name, own in found.items():
-        logs = [np.log(own[t] / found["catboost"][t]) for t in known]
-        means = [f"{np.exp(middle(logs)):.3f}" for middle in (np.mean, np.median)]
-        rows.append([MODELS[name], *means, *places[name]])
-    head = ["model", "RMSE, CatBoost = 1", "median", "best on", "within 2 % of the best"]
+        logs = [change(own[t], found["catboost"][t]) for t in known]
+        low, middle, high = (1 + value / 100 for value in interval(logs))
+        span = "" if name == "catboost" else f"{low:.3f} to {high:.3f}"
+        rows.append(
+            [MODELS[name], f"{middle:.3f}", span, f"{np.exp(np.median(logs)):.3f}", *places[name]]
+        )
+    head = ["model", "RMSE, CatBoost = 1", "95 % interval", "median", "best on", "within 2 %"]
     return [
-        f"## Fitted models: {len(known)} tables, the first split",
+        f"## Fitted models: {len(known)} tables, four splits each",
         "",
-        "Each learns from the training and validation rows of the split in any way it likes;",
-        "ours put a tenth of them aside for their intervals.",
-        "The first column is the geometric mean over the tables.",
+        "Each learns from the training and validation rows of a split in any way it likes;",
+        "ours put a tenth of them aside for their intervals. Columns: the geometric mean over",
+        "splits and tables with its 95 % interval over tables, the median over tables, on how many",
+        "tables it is the best, and on what share of them within 2 % of the best of all of these.",
         "",
         *table(head, rows),
         *coverage(),
-        *recipe_part(),
+        *recipe_part(found, known),
     ]
 
 
-def recipe_part() -> list[str]:
-    """Compare plain training with what it was, on the tables that have all splits of both."""
-    now, before = (
-        {(line["table"], line["split"]): line["rmse"] for line in lines(name)}
-        for name in ("erm", "erm-before")
-    )
-    logs = [
-        change(*([own[name, split] for split in range(SPLITS)] for own in (now, before)))
-        for name in index()
-        if all((name, split) in own for own in (now, before) for split in range(SPLITS))
-    ]
+def recipe_part(found: Mapping[str, Mapping[str, Sequence[float]]], known: list[str]) -> list[str]:
+    """Compare plain training with what it was."""
+    logs = [change(found["erm"][t], found["erm-before"][t]) for t in known]
     low, middle, high = interval(logs)
     better = sum(value < 0 for value in logs)
     return [
-        f"On all four splits of {len(logs)} tables the recipe changes the error of plain training",
-        f"by {told(middle, 'percent')} ({between(low, high, 'percent')}),",
-        f"and is better on {better}.",
+        "The recipe changes the error of plain training without a search by "
+        f"{told(middle, 'percent')}",
+        f"({between(low, high, 'percent')}) against revision 7de531c, and is better on {better} of",
+        f"{len(known)} tables. [Taken apart](#the-recipe-taken-apart) below.",
         "",
     ]
 
 
+def geometric(errors: Sequence[float]) -> float:
+    return float(np.exp(np.mean(np.log(errors))))
+
+
 def coverage() -> list[str]:
-    found = [line for line in lines("auto") if line["split"] == 0]
     # Of the smallest tables another level was measured.
     large = [name for name, entry in index().items() if entry["rows"] > 100]
-    shares = [line["covered"] for line in found if line["table"] in large]
+    found = [line for line in lines("blend") if line["table"] in large]
+    if not found:
+        return []
     seconds = sorted(line["seconds"] for line in found)
+    covered = 100 * np.mean([line["covered"] for line in found])
     return [
-        f"The 90 % intervals of the blend cover {100 * np.mean(shares):.1f} % of the test rows,",
-        f"mean over the {len(shares)} tables above 100 rows. It took",
+        f"The 90 % intervals of the blend cover {covered:.1f} % of the test rows,",
+        f"mean over the {len({line['table'] for line in found})} tables above 100 rows. It took",
         f"{seconds[len(seconds) // 2]:.0f} s (median; at most {seconds[-1]:.0f} s) on one of two",
-        "busy threads.",
+        "busy cores.",
         "",
     ]
 
 
 def study_part(found: Mapping[str, Errors]) -> list[str]:
     names = [name for name in STUDY if all(name in own for own in found.values())]
-    means = {name: [float(np.mean(own[name])) for own in found.values()] for name in names}
+    means = {name: [geometric(own[name]) for own in found.values()] for name in names}
     places, rows = standings(means), []
     for name in names:
         low, middle, high = interval([change(own[name], own["erm"]) for own in found.values()])
@@ -151,6 +169,25 @@ def study_part(found: Mapping[str, Errors]) -> list[str]:
         "training, geometric means over splits and tables.",
         "",
         *table(head, rows),
+        *before_part(found),
+    ]
+
+
+def before_part(found: Mapping[str, Errors]) -> list[str]:
+    """Compare with the study that there was before, plain training with 20 settings."""
+    before = studies("studies-before")
+    known = sorted(before.keys() & found.keys())
+    if not known:
+        return []
+    logs = [change(found[t]["erm"], before[t]["single erm"]) for t in known]
+    low, middle, high = interval(logs)
+    return [
+        "Before (revision 7de531c) a study chose the best of 20 settings of plain training by its",
+        f"validation rows. Against that net the ensemble of plain training now has an error of "
+        f"{told(middle, 'percent')}",
+        f"({between(low, high, 'percent')}; {len(known)} tables, better on "
+        f"{sum(value < 0 for value in logs)}).",
+        "",
     ]
 
 
@@ -207,30 +244,54 @@ def where_part(found: Mapping[str, Errors], logs: Mapping[str, Sequence[float]])
     ]
 
 
-def tables_part(found: Mapping[str, Errors]) -> list[str]:
-    fits = {name: first_split(name) for name in ("erm-before", "erm", "auto", "catboost")}
+def tables_part(
+    found: Mapping[str, Errors], models: Mapping[str, Mapping[str, Sequence[float]]]
+) -> list[str]:
+    before = studies("studies-before")
     names = [name for name in STUDY if all(name in own for own in found.values())]
     entries, rows = index(), []
-    for t in sorted(found):
-        means = {name: np.mean(found[t][name]) for name in names}
-        best = min(means.values())
-        cells = [
-            f"**{number(value)}**" if value == best else number(value) for value in means.values()
-        ]
-        own = [number(fits[name][t]) if t in fits[name] else "" for name in fits]
-        rows.append([t, f"{entries[t]['rows']} x {entries[t]['inputs']}", *cells, *own])
-    head = ["table", "rows x columns", *names, *(f"fit: {name}" for name in fits)]
+    for t in sorted(entries):
+        size = f"{entries[t]['rows']} x {entries[t]['inputs']}"
+        own = {name: found[t][name] for name in names} if t in found else {}
+        chosen = marked([own.get(name) for name in names])
+        fits = marked([models[name].get(t) for name in models])
+        old = number(geometric(before[t]["single erm"])) if t in before else ""
+        rows.append([t, size, old, *chosen, *fits])
+    head = ["table", "rows x columns", "study before: single erm"]
+    head += [f"study: {name}" for name in names] + [f"fit: {name}" for name in models]
     return [
         "## Every table",
         "",
-        "RMSE; rows of the study are means over its splits.",
+        "RMSE, geometric means over the four splits; the best row of the study and the best fitted",
+        "model are bold.",
         "",
         *table(head, rows),
     ]
 
 
+def marked(errors: Sequence[Sequence[float] | None]) -> list[str]:
+    """Return geometric means as text, the lowest one bold."""
+    means = [None if own is None else geometric(own) for own in errors]
+    best = min((value for value in means if value is not None), default=None)
+    words = ["" if value is None else number(value) for value in means]
+    return [
+        f"**{own}**" if value is not None and value == best else own
+        for own, value in zip(words, means, strict=True)
+    ]
+
+
+def ablation_part() -> list[str]:
+    """Take over what ``recipes show`` and ``methods show`` have written, one level below."""
+    found: list[str] = []
+    for name in ("recipes", "methods"):
+        file = RESULTS / f"{name}.md"
+        text = file.read_text().splitlines() if file.exists() else []
+        found += [f"#{line}" if line.startswith("#") else line for line in text] + [""]
+    return found
+
+
 def write() -> None:
-    found = studies()
+    found, models = studies(), fitted()
     parts = [
         "# The atlas: what is worth what on real tables",
         "",
@@ -239,7 +300,9 @@ def write() -> None:
         "The defaults were chosen on these tables, so others are a fairer judge of them.",
         "",
         "```sh",
-        "python -m benchmarks.atlas.fits auto       # and erm, nets",
+        "python -m benchmarks.atlas.recipes run     # then: recipes show",
+        "python -m benchmarks.atlas.methods run     # then: methods show",
+        "python -m benchmarks.atlas.fits blend      # and erm",
         "pip install catboost pytabkit tabm         # nothing but rivals needs them",
         "python -m benchmarks.atlas.rivals catboost # and realmlp, tabm, mlp",
         "python -m benchmarks.atlas.studies",
@@ -247,12 +310,13 @@ def write() -> None:
         "```",
         "",
         "What stands for before is the same command with revision 7de531c first in `PYTHONPATH`:",
-        "`python -m benchmarks.atlas.fits erm 2 erm-before`.",
+        "`fits erm 2 erm-before`, and `studies 2 studies-before plain`.",
         "",
-        *models_part(),
+        *models_part(models),
         *(study_part(found) if found else []),
         *(augmentation_part(found) if found else []),
-        *(tables_part(found) if found else []),
+        *ablation_part(),
+        *tables_part(found, models),
     ]
     PAGE.write_text("\n".join(parts).rstrip() + "\n")
 
