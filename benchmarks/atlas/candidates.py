@@ -26,6 +26,8 @@ from regaug.training.recipe import HIDDEN, default_recipe
 
 FOLDS = 8
 SIZES = (1, 2, 3, 4, 6, 8)
+# Of the logarithm of an error, on one table.
+MOST_CHANGE = 0.1
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,18 @@ class Predictions:
         mean = torch.einsum("k,knm->nm", weights, own["found"][numbers])
         return float((mean - own["y"]).square().mean().sqrt().log())
 
+    @cached_property
+    def first(self) -> float:
+        """The error of the first candidate."""
+        return self.error([0])
+
+    def change(self, chosen: Iterable[int]) -> float:
+        """Return the change against the first candidate, within bounds.
+
+        On a table with an outlier among the test rows it may be anything: that is not to decide.
+        """
+        return float(np.clip(self.error(chosen) - self.first, -MOST_CHANGE, MOST_CHANGE))
+
 
 def known_predictions(kind: str, lines: Sequence[Mapping[str, Any]]) -> list[Predictions]:
     """Return the predictions that are here, of the cells of a results file."""
@@ -141,7 +155,7 @@ def pick(
     chosen, among = list(first), list(among)
     while len(chosen) < size and set(among) - set(chosen):
         left = [number for number in among if number not in chosen]
-        errors = [np.mean([own.error([*chosen, number]) for own in found]) for number in left]
+        errors = [np.mean([own.change([*chosen, number]) for own in found]) for number in left]
         chosen.append(left[int(np.argmin(errors))])
     return chosen
 
@@ -160,11 +174,12 @@ def portfolio(
         for own in found:
             if fold_of[own.cell.table] == fold:
                 for size in held:
-                    held[size].append(own.error(chosen[:size]) - own.error([0]))
+                    held[size].append(own.change(chosen[:size]))
     worth = [f"{size}: {100 * np.expm1(np.mean(own)):+.1f} %" for size, own in held.items() if own]
     return [
         f"Chosen one by one: {'; '.join(names[number] for number in whole)}. On tables that have "
-        f"not chosen, against the first line, so many of them: {', '.join(worth)}.",
+        f"not chosen, against the first line, so many of them: {', '.join(worth)}. (A table counts "
+        f"with {100 * MOST_CHANGE:.0f} % at most.)",
         "",
     ]
 

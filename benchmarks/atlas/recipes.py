@@ -63,8 +63,14 @@ CHANGES: dict[str, dict[str, Any]] = {
     "columns alike, no linear part": {"relevance": False, "linear": False},
     "rate 1e-3, decay 1": {"learning_rate": 1e-3, "weight_decay": 1.0},
 }
-# What a study can put into stacks with the others: the net has one form, the batches one size.
-FIXED = {"hidden", "batch_size", "frequencies"}
+# What a study cannot put into stacks with the others, as the net has one form and the batches one
+# size; what takes longer and brings nothing; what is no change.
+LEFT_OUT = {"hidden", "batch_size", "frequencies", "average", "seed"}
+
+
+def is_for_studies(change: dict[str, Any]) -> bool:
+    """Tell whether a change may be in the portfolio: patience belongs to a schedule."""
+    return not LEFT_OUT & set(change) and ("schedule" in change or "patience" not in change)
 
 
 def candidates() -> dict[str, Tried]:
@@ -85,7 +91,7 @@ def show() -> None:
     known, names = lines("recipes"), list(CHANGES)
     own = changes(known, names)
     times = np.array([line["training"] for line in known]).sum(axis=0)
-    among = [number for number, name in enumerate(names) if not FIXED & set(CHANGES[name])]
+    among = [number for number, name in enumerate(names) if is_for_studies(CHANGES[name])]
     found = known_predictions("recipes", known)
     out = [
         "# The recipe, taken apart",
