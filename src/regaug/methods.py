@@ -88,9 +88,10 @@ class Method:
     def settings(self, **changes: Any) -> dict[str, Any]:
         """Return the defaults with some of them changed.
 
-        Any option of the augmentation but its generator, ``sampler``, ``place``, the sampler's own.
+        Any option of the augmentation, ``sampler``, ``place``, the sampler's own; but no generator
+        and no ``total_steps``, which are the training's to know.
         """
-        options = signature(self.augmentation).parameters.keys() - {"generator"}
+        options = signature(self.augmentation).parameters.keys() - {"generator", "total_steps"}
         known = self.defaults.keys() | options
         for name in changes:
             lookup("setting", name, dict.fromkeys(known))
@@ -159,6 +160,10 @@ class Prepared:
                 f"`sampler` must be {self.method.defaults['sampler']!r} for this method, which "
                 f"draws by {', '.join(sorted(unknown))}, got {name!r}."
             )
+        if sampler.paired:  # however far apart its partners are
+            for part in self.augmentation.modules():
+                if isinstance(part, CMixup):
+                    part.trust_pairs()
         seed = self.seed if seed is None else seed
         return sampler(y, batch_size, seed=seed, drop_last=drop_last, **options)
 

@@ -51,8 +51,9 @@ class ADA(Augmentation[ADAParams]):
 
     Clusters are found in standardized columns, so that no column dominates the distances. A row
     belongs to the nearest centroid. At a layer the clusters are still those of the model's inputs,
-    which must be its first positional argument. ``p``, ``append``, ``anneal`` and ``generator``,
-    whose initial seed is that of k-means too, are options of every :class:`Augmentation`.
+    which must be its first positional argument. ``p``, ``append``, ``anneal``, ``total_steps`` and
+    ``generator``, whose initial seed is that of k-means too, are options of every
+    :class:`Augmentation`.
 
     Args:
         alpha: Largest strength, at least 1; 1 leaves every batch as it is.
@@ -85,9 +86,12 @@ class ADA(Augmentation[ADAParams]):
         p: float = 1.0,
         append: bool = False,
         anneal: float | None = None,
+        total_steps: int | None = None,
         generator: torch.Generator | None = None,
     ) -> None:
-        super().__init__(p=p, append=append, anneal=anneal, generator=generator)
+        super().__init__(
+            p=p, append=append, anneal=anneal, total_steps=total_steps, generator=generator
+        )
         self.alpha = check_range("alpha", alpha, 1.0)
         self.levels = check_integer("levels", levels, 1)
         self.clusters = check_integer("clusters", clusters, 1)

@@ -1,5 +1,6 @@
 """What every augmentation shares: when it acts, on what, and where its randomness comes from."""
 
+import warnings
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Generic, Self, TypeAlias, TypeVar
@@ -14,6 +15,7 @@ from regaug._checks import check_batch, check_range
 from regaug.augment import recomputation
 from regaug.augment.across import Across, AcrossRuns, RunBatches
 from regaug.augment.layer import AtLayer
+from regaug.augment.progress import PATIENCE, SIZE, Progress
 from regaug.exceptions import ArgumentError
 
 Params = TypeVar("Params")
@@ -30,7 +32,9 @@ class Augmentation(nn.Module, Generic[Params]):
         p: Probability that a batch is touched.
         append: Return the originals followed by the new samples, instead of the new ones alone.
         anneal: Fraction of training over which the probability falls linearly from ``p`` to zero;
-            needs :attr:`progress` to be set. None keeps it constant.
+            needs ``total_steps``, or :attr:`progress` to be set. None keeps it constant.
+        total_steps: How many calls in training mode there will be. They are counted, and drive
+            ``anneal`` by themselves. None if :attr:`progress` is set as training goes on.
         generator: Source of randomness; one of its own, seeded 0, if None (the global one is never
             read).
 
@@ -47,6 +51,7 @@ class Augmentation(nn.Module, Generic[Params]):
     #: Whether :attr:`weight` can be anything but 1.
     weighs: bool = False
     shown: tuple[str, ...] = ()  # settings that stand in the printed form, beside p and anneal
+    _is_part: bool = False  # of a chain, which counts the calls
 
     def __init__(
         self,
@@ -54,6 +59,7 @@ class Augmentation(nn.Module, Generic[Params]):
         p: float = 1.0,
         append: bool = False,
         anneal: float | None = None,
+        total_steps: int | None = None,
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
@@ -64,8 +70,7 @@ class Augmentation(nn.Module, Generic[Params]):
         self.anneal = anneal
         self.generator = _random.make_generator() if generator is None else generator
         self.params = self.neutral
-        # A tensor, so that a copy of this object in a loader's worker can share it.
-        self._progress = torch.zeros((), dtype=torch.float64)
+        self._progress = Progress(total_steps)
 
     def __setattr__(self, name: str, value: object) -> None:
         # Set in every step, of every run: the way a module sets attributes would cost more than
@@ -87,12 +92,21 @@ class Augmentation(nn.Module, Generic[Params]):
 
     @property
     def progress(self) -> float:
-        """Share of training that is done, in [0, 1]; set it as you go to drive ``anneal``."""
-        return self._progress.item()
+        """Share of training that is done, in [0, 1]; set it as you go to drive ``anneal``.
+
+        With ``total_steps`` every call in training mode adds to it; what is set holds for the next
+        call, and counting goes on from there.
+        """
+        return self._progress.value
 
     @progress.setter
     def progress(self, value: float) -> None:
-        self._progress.fill_(check_range("progress", value, 0.0, 1.0))
+        self._progress.value = value
+
+    @property
+    def total_steps(self) -> int | None:
+        """How many calls make a whole training; None if they are not counted."""
+        return self._progress.total_steps
 
     @property
     def probability(self) -> float:
@@ -150,6 +164,12 @@ class Augmentation(nn.Module, Generic[Params]):
         return self._augment_in_part(x, y) if recomputation.may_be_needed() else self._augment(x, y)
 
     def _augment(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        new = self._act(x, y)
+        if not self._is_part and (self.total_steps is not None or self._anneals()):
+            self._count()
+        return new
+
+    def _act(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         params = self.draw(x, y) if self.happens(self.probability) else self.neutral
         self.params = self._public(params)
         return self.apply_draw(x, y, params)
@@ -157,21 +177,38 @@ class Augmentation(nn.Module, Generic[Params]):
     def _augment_in_part(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         """Augment in a checkpointed part of a model: when that is recomputed, with equal draws."""
         parts = recomputation.running()
-        now = self.generator.get_state(), self.progress
+        now = self.generator.get_state(), self._progress.state
         state, progress = recomputation.same_again(self, lambda: now, parts)
         if not parts.again:
             return self._augment(x, y)
+        # It is the same call again, so it is not counted.
         ours = [module for module in self.modules() if isinstance(module, Augmentation)]
         params = [module.params for module in ours]
         try:
             self.generator.set_state(state)
-            self._progress.fill_(progress)
-            return self._augment(x, y)
+            self._progress.state = progress
+            return self._act(x, y)
         finally:
             self.generator.set_state(now[0])
-            self._progress.fill_(now[1])
+            self._progress.state = now[1]
             for module, own in zip(ours, params, strict=True):
                 module.params = own
+
+    def _anneals(self) -> bool:
+        """Tell whether anything depends on how far training is."""
+        return self.anneal is not None
+
+    def _count(self) -> None:
+        """Count a call; if nobody has said for long how far training is, say what to do."""
+        if self._progress.count():
+            name = type(self).__name__
+            warnings.warn(
+                f"{name} with `anneal` was called {PATIENCE} times in training mode, and its "
+                "`progress` was never set: it stays at full strength. Set `augment.progress = step "
+                f"/ steps` before each call, or let it count by itself: {name}(..., anneal=0.7, "
+                "total_steps=steps).",
+                stacklevel=2,
+            )
 
     def happens(self, probability: float) -> bool:
         """Draw whether a batch is touched."""
@@ -238,18 +275,21 @@ class Augmentation(nn.Module, Generic[Params]):
         """Return a ``collate_fn`` that makes ``(x, y)`` batches and augments them.
 
         It works in the workers of a ``DataLoader`` too: each has its own stream of draws, derived
-        from this object's generator and from the loader's seed, and follows :attr:`progress`.
+        from this object's generator and from the loader's seed, and follows :attr:`progress`. With
+        ``total_steps`` all workers count together, in the order in which they come to it.
         """
-        self._progress.share_memory_()  # type: ignore[no-untyped-call]
+        self._progress.share()
         return CollateAndAugment(self)
 
     def get_extra_state(self) -> Tensor:
-        """Put the state of the generator into ``state_dict()``."""
-        return self.generator.get_state()
+        """Put the state of the generator and the progress into ``state_dict()``."""
+        # One tensor: whoever stores weights can store it.
+        return torch.cat([self.generator.get_state(), self._progress.to_bytes()])
 
     def set_extra_state(self, state: Tensor) -> None:
-        """Continue the stream of draws where the saved one stopped."""
-        self.generator.set_state(state.cpu())
+        """Continue the stream of draws, and the progress, where the saved ones stopped."""
+        self.generator.set_state(state[:-SIZE].cpu())
+        self._progress.from_bytes(state[-SIZE:].cpu())
 
     def _load_from_state_dict(
         self, state_dict: dict[str, Any], prefix: str, *args: Any, **kwargs: Any
@@ -265,7 +305,10 @@ class Augmentation(nn.Module, Generic[Params]):
         """Show the settings that matter most, those that are set."""
         own = [(name, getattr(self, name)) for name in self.shown]
         given = [(name, value) for name, value in own if value is not None]
-        return ", ".join(f"{k}={v!r}" for k, v in [*given, ("p", self.p), ("anneal", self.anneal)])
+        shared = [("p", self.p), ("anneal", self.anneal)]
+        if self.total_steps is not None:
+            shared.append(("total_steps", self.total_steps))
+        return ", ".join(f"{name}={value!r}" for name, value in [*given, *shared])
 
     def _public(self, params: Params) -> Params:
         """Return ``params`` without anything that would keep the batch in memory."""

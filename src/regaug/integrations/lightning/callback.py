@@ -32,9 +32,9 @@ class AugmentCallback(Callback):
     copy that gets its new values when the layer runs, so the step's own loss uses them; a step
     that computes from y before its forward pass would miss them, which is an error.
 
-    ``anneal`` follows the trainer's epochs or steps. What must be learned from the training rows is
-    learned when ``fit`` starts. A run that goes on from a checkpoint draws what the uninterrupted
-    run would have drawn.
+    ``anneal`` follows the trainer's epochs or steps, unless the augmentation has ``total_steps``
+    and counts by itself. What must be learned from the training rows is learned when ``fit``
+    starts. A run that goes on from a checkpoint draws what the uninterrupted run would have drawn.
 
     Args:
         aug: An augmentation, or a method's name (``regaug.methods.names()``), which stands for an
@@ -120,6 +120,7 @@ class AugmentCallback(Callback):
         generator = self.augmentation.generator
         self._seed = generator.initial_seed()
         self._undo.callback(generator.set_state, generator.get_state())
+        self.augmentation.progress = 0.0  # a checkpoint says otherwise, later
         if self.sampler is not None:
             self._undo.callback(trainers.replace_loader(trainer, self._make_loader))
 
@@ -145,7 +146,8 @@ class AugmentCallback(Callback):
     ) -> None:
         """Note how far training is."""
         self._batch = batch_idx
-        self.augmentation.progress = trainers.progress_of(trainer, batch_idx)
+        if self.augmentation.total_steps is None:  # or it counts by itself
+            self.augmentation.progress = trainers.progress_of(trainer, batch_idx)
 
     def teardown(self, trainer: "Trainer", pl_module: "LightningModule", stage: str) -> None:
         """Put everything back."""
