@@ -1,32 +1,34 @@
 """What every augmentation shares: when it acts, on what, and where its randomness comes from."""
 
-import warnings
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Generic, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeAlias, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.utils.data import default_collate, get_worker_info
 
 from regaug import _random
 from regaug._checks import check_batch, check_range
 from regaug.augment import recomputation
 from regaug.augment.across import Across, AcrossRuns, RunBatches
+from regaug.augment.collate import Collate, CollateAndAugment, Get, Set
 from regaug.augment.layer import AtLayer
-from regaug.augment.progress import PATIENCE, SIZE, Progress
-from regaug.exceptions import ArgumentError
+from regaug.augment.progress import SIZE, Progress
+from regaug.augment.structures import Batch, Joined
 
 Params = TypeVar("Params")
+X = TypeVar("X", bound=Batch)
+Y = TypeVar("Y", bound=Batch)
 
 
 class Augmentation(nn.Module, Generic[Params]):
     """A map from a batch to a batch: ``x, y = augmentation(x, y)``; the identity in ``eval()``.
 
     A subclass says how to draw parameters and how to apply them; this class decides when to do so.
-    Inputs may have any shape ``(n, *features)``, targets ``(n,)`` or ``(n, *targets)``. Every
-    augmentation takes these options:
+    Inputs may have any shape ``(n, *features)``, targets ``(n,)`` or ``(n, *targets)``. Either may
+    be several tensors in a tuple, a list or a dict: they are put side by side, augmented with one
+    draw, and come back in the same form. Every augmentation takes these options:
 
     Args:
         p: Probability that a batch is touched.
@@ -131,10 +133,19 @@ class Augmentation(nn.Module, Generic[Params]):
         """Return what the loss is to be multiplied by for a draw; 1 for most."""
         return 1.0
 
-    def fit(self, x: Tensor, y: Tensor) -> Self:
-        """Learn what the augmentation needs to know of the training rows; most need nothing."""
+    def fit(self, x: Batch, y: Batch) -> Self:
+        """Let the augmentation learn what it needs to know of the training rows; most need nothing.
+
+        ``x`` and ``y`` are all training rows, in the form in which batches of them will come.
+        """
+        if not (isinstance(x, Tensor) and isinstance(y, Tensor)):
+            x, y = Joined("x", x).rows, Joined("y", y).rows
         check_batch(x, y)
+        self.learn(x, y)
         return self
+
+    def learn(self, x: Tensor, y: Tensor) -> None:
+        """Learn from the training rows; a subclass that has to sets :attr:`learns` too."""
 
     def draw(self, x: Tensor, y: Tensor) -> Params:
         """Draw the parameters for one batch."""
@@ -156,8 +167,20 @@ class Augmentation(nn.Module, Generic[Params]):
         """
         return nullcontext()
 
-    def forward(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    if TYPE_CHECKING:  # a module's call could return anything
+
+        def __call__(self, x: X, y: Y) -> tuple[X, Y]:
+            """Return a new batch of the form of this one."""
+
+    def forward(self, x: X, y: Y) -> tuple[X, Y]:
         """Draw, then transform."""
+        if isinstance(x, Tensor) and isinstance(y, Tensor):
+            return self._augment_rows(x, y)  # type: ignore[return-value]  # in their form
+        rows_x, rows_y = Joined("x", x), Joined("y", y)
+        new_x, new_y = self._augment_rows(rows_x.rows, rows_y.rows)
+        return rows_x.back(new_x), rows_y.back(new_y)
+
+    def _augment_rows(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         check_batch(x, y)
         if not self.training:
             return x, y
@@ -166,7 +189,7 @@ class Augmentation(nn.Module, Generic[Params]):
     def _augment(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         new = self._act(x, y)
         if not self._is_part and (self.total_steps is not None or self._anneals()):
-            self._count()
+            self._progress.count(type(self).__name__)
         return new
 
     def _act(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
@@ -197,18 +220,6 @@ class Augmentation(nn.Module, Generic[Params]):
     def _anneals(self) -> bool:
         """Tell whether anything depends on how far training is."""
         return self.anneal is not None
-
-    def _count(self) -> None:
-        """Count a call; if nobody has said for long how far training is, say what to do."""
-        if self._progress.count():
-            name = type(self).__name__
-            warnings.warn(
-                f"{name} with `anneal` was called {PATIENCE} times in training mode, and its "
-                "`progress` was never set: it stays at full strength. Set `augment.progress = step "
-                f"/ steps` before each call, or let it count by itself: {name}(..., anneal=0.7, "
-                "total_steps=steps).",
-                stacklevel=2,
-            )
 
     def happens(self, probability: float) -> bool:
         """Draw whether a batch is touched."""
@@ -248,7 +259,7 @@ class Augmentation(nn.Module, Generic[Params]):
         return (self.append,)
 
     def at(
-        self, model: nn.Module, place: str | Sequence[str], *, output: int | None = None
+        self, model: nn.Module, place: str | Sequence[str], *, output: int | str | None = None
     ) -> AtLayer[Params]:
         """Act on the output of a layer of ``model`` instead of on its inputs.
 
@@ -256,7 +267,8 @@ class Augmentation(nn.Module, Generic[Params]):
             model: Any module; it is not edited.
             place: Name of a layer as in ``model.named_modules()``, or ``"input"``; of several, one
                 is drawn for every call.
-            output: Which output of a layer that puts out a tuple, counted from 0.
+            output: Which output of a layer that puts out several: a number, counted from 0, or a
+                key; the first tensor if None.
 
         Returns:
             What is called instead of the model: ``prediction, new_y = augment.at(...)(x, y)``.
@@ -271,15 +283,22 @@ class Augmentation(nn.Module, Generic[Params]):
         """
         return AtLayer(self, model, place, output=output)
 
-    def as_collate_fn(self) -> "CollateAndAugment":
-        """Return a ``collate_fn`` that makes ``(x, y)`` batches and augments them.
+    def as_collate_fn(
+        self, *, get: Get | None = None, set: Set | None = None, collate: Collate | None = None
+    ) -> CollateAndAugment:
+        """Return a ``collate_fn`` that makes batches and augments them.
+
+        Args:
+            get: ``get(batch)`` returns x and y of a batch that is not ``(x, y)``.
+            set: ``set(batch, x, y)`` returns a new batch with these; goes with ``get``.
+            collate: Makes a batch of a list of samples; torch's ``default_collate`` if None.
 
         It works in the workers of a ``DataLoader`` too: each has its own stream of draws, derived
         from this object's generator and from the loader's seed, and follows :attr:`progress`. With
         ``total_steps`` all workers count together, in the order in which they come to it.
         """
         self._progress.share()
-        return CollateAndAugment(self)
+        return CollateAndAugment(self, get=get, set=set, collate=collate)
 
     def get_extra_state(self) -> Tensor:
         """Put the state of the generator and the progress into ``state_dict()``."""
@@ -316,30 +335,3 @@ class Augmentation(nn.Module, Generic[Params]):
 
 
 AnyAugmentation: TypeAlias = Augmentation[Any]  # whatever it draws
-
-
-class CollateAndAugment:
-    """Collate samples ``(x, y)`` into a batch and augment it."""
-
-    def __init__(self, augmentation: AnyAugmentation) -> None:
-        self.augmentation = augmentation
-        self._worker_seed: int | None = None
-
-    def __call__(self, samples: list[Any]) -> tuple[Tensor, Tensor]:
-        """Return the augmented batch of ``samples``."""
-        worker = get_worker_info()
-        if worker is not None and worker.seed != self._worker_seed:
-            # Every worker holds a copy of one generator, and a new epoch a copy of the same again.
-            self._worker_seed = worker.seed
-            own_seed = self.augmentation.generator.initial_seed()
-            high, low = divmod(worker.seed, 2**32)
-            seed = _random.derive(_random.Stream.LOADERS, own_seed, high, low)
-            self.augmentation.generator.manual_seed(seed)
-        batch = default_collate(samples)
-        if not isinstance(batch, list | tuple) or len(batch) != 2:
-            raise ArgumentError(
-                "`samples` must be (x, y) pairs for as_collate_fn(), got samples that collate to "
-                f"{type(batch).__name__}. Write a collate_fn that calls the augmentation instead."
-            )
-        new: tuple[Tensor, Tensor] = self.augmentation(*batch)
-        return new

@@ -128,15 +128,13 @@ class CEMS(Augmentation[CEMSParams]):
         self._tree: Known[KDTree] | None = None
         self._sheets: Known[StoredSheets] | None = None
 
-    def fit(self, x: Tensor, y: Tensor) -> Self:
+    def learn(self, x: Tensor, y: Tensor) -> None:
         """Store the joint training rows for ``neighbors``, their dimension for ``d``, if asked."""
-        super().fit(x, y)
         if self.d == "two_nn_data":
             self._fitted_d.fill_(joint_dimension(x, y))
         if self.neighbors != "batch":
             check_finite(x=x, y=y)
             self._stored = joint_rows(x, y, torch.float64).to(self._stored.device)
-        return self
 
     def draw(self, x: Tensor, y: Tensor) -> CEMSParams:
         """Draw a step for every row."""
@@ -177,7 +175,7 @@ class CEMS(Augmentation[CEMSParams]):
         return (*super().structure, self.neighbors == "batch", self.d == "two_nn")
 
     def at(
-        self, model: nn.Module, place: str | Sequence[str], *, output: int | None = None
+        self, model: nn.Module, place: str | Sequence[str], *, output: int | str | None = None
     ) -> AtLayer[CEMSParams]:
         """Act on the output of a layer of ``model``; see :meth:`Augmentation.at`."""
         places = [place] if isinstance(place, str) else list(place)

@@ -127,12 +127,10 @@ class Compose(Augmentation[Draws]):
         pairs = zip(self.parts, params, strict=False)  # there are none in a batch left as it is
         return math.prod(part.weight_of(drawn) for part, drawn in pairs)
 
-    def fit(self, x: Tensor, y: Tensor) -> Self:
+    def learn(self, x: Tensor, y: Tensor) -> None:
         """Fit every part on the training rows."""
-        super().fit(x, y)
         for part in self.parts:
             part.fit(x, y)
-        return self
 
     def draw(self, x: Tensor, y: Tensor) -> Draws:
         """Draw for each part in turn; a part sees the batch as the parts before leave it."""

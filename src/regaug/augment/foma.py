@@ -132,12 +132,10 @@ class FOMA(Augmentation[FOMAParams]):
         """Return what the loss is to be multiplied by for a draw."""
         return params.weight
 
-    def fit(self, x: Tensor, y: Tensor) -> Self:
+    def learn(self, x: Tensor, y: Tensor) -> None:
         """Estimate the intrinsic dimension of the joint training rows, for ``k="two_nn_data"``."""
-        super().fit(x, y)
         if self.k == "two_nn_data":
             self._fitted_k.fill_(joint_dimension(x, y))
-        return self
 
     def draw(self, x: Tensor, y: Tensor) -> FOMAParams:
         """Draw lam and find the cut of this batch."""

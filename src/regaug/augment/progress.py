@@ -1,5 +1,7 @@
 """How far training is: what somebody says, or what the calls of an augmentation add up to."""
 
+import warnings
+
 import torch
 from torch import Tensor
 
@@ -52,12 +54,21 @@ class Progress:
         self._said.fill_(state[0])
         self._calls.fill_(state[1])
 
-    def count(self) -> bool:
-        """Count a call; return whether it is time to ask how far training is."""
+    def count(self, name: str) -> None:
+        """Count a call; if nobody has said for long how far training is, say what to do.
+
+        ``name`` is the class of whoever is called.
+        """
         if self.total_steps is None and self._said.item() >= 0.0:
-            return False
-        calls = self._calls.add_(1.0).item()
-        return self.total_steps is None and calls == PATIENCE
+            return
+        if self._calls.add_(1.0).item() == PATIENCE and self.total_steps is None:
+            warnings.warn(
+                f"{name} with `anneal` was called {PATIENCE} times in training mode, and its "
+                "`progress` was never set: it stays at full strength. Set `augment.progress = step "
+                f"/ steps` before each call, or let it count by itself: {name}(..., anneal=0.7, "
+                "total_steps=steps).",
+                stacklevel=3,
+            )
 
     def share(self) -> None:
         """Have copies in other processes share the numbers."""

@@ -40,7 +40,7 @@ pytest.importorskip("pytorch_lightning")
 
 from regaug.integrations.lightning import AugmentCallback
 from regaug.integrations.lightning.base import find_bases
-from regaug.integrations.lightning.batches import get_pair, with_sampler
+from regaug.integrations.lightning.batches import with_sampler
 from regaug.samplers import SAMPLERS
 
 # Lightning's own: about torch's pytree, and about workers.
@@ -472,6 +472,77 @@ def test_batches_of_any_kind_need_two_functions(place):
     torch.testing.assert_close(weights(module), expected, rtol=0, atol=1e-6)
 
 
+class TwoInputs(nn.Module):
+    """The net of the others, for two inputs in a dict."""
+
+    def __init__(self):
+        super().__init__()
+        self.net = make_net()
+
+    def forward(self, x):
+        return self.net(torch.cat([x["a"], x["b"]], dim=1))
+
+
+def split_inputs(rows):
+    x, y = map(torch.stack, zip(*rows, strict=True))
+    return {"a": x[:, :1], "b": x[:, 1:]}, y
+
+
+def make_two_inputs(**methods):
+    def validate(self, batch, batch_idx):
+        pass
+
+    module = make_module(validation_step=validate, **methods)
+    module.net = TwoInputs()
+    return module
+
+
+@pytest.mark.parametrize(
+    ("make", "sampler"),
+    [(FOMA, None), (FOMA, "nearest"), (partial(ADA, clusters=3), None), (Mixup, None)],
+)
+def test_several_inputs_are_augmented_as_one(make, sampler):
+    module = fit(
+        AugmentCallback(make(), sampler=sampler),
+        module=make_two_inputs(),
+        loader=make_loader(collate_fn=split_inputs),
+    )
+    expected = fit(AugmentCallback(make(), sampler=sampler))
+    torch.testing.assert_close(weights(module), weights(expected), rtol=0, atol=1e-6)
+    assert list(module.trained[0][0]) == ["a", "b"]
+
+
+def test_several_inputs_reach_a_layer():
+    module = fit(
+        AugmentCallback(FOMA(), "net.net.1"),
+        module=make_two_inputs(),
+        loader=make_loader(collate_fn=split_inputs),
+    )
+    torch.testing.assert_close(
+        weights(module), weights(fit(AugmentCallback(FOMA(), "net.1"))), rtol=0, atol=1e-6
+    )
+
+
+def test_several_targets_are_for_the_inputs():
+    def collate(rows):
+        x, y = map(torch.stack, zip(*rows, strict=True))
+        return x, {"first": y, "second": y[:, 0]}
+
+    def step(self, batch, batch_idx):
+        self.trained.append(batch)
+        return F.mse_loss(self.net(batch[0]), batch[1]["first"])
+
+    modules = [make_two_inputs(training_step=step) for _ in range(2)]
+    for module in modules:
+        module.net = make_net()
+    loader = make_loader(collate_fn=collate)
+    fit(AugmentCallback(Mixup(), sampler="random"), module=modules[0], loader=loader)
+    for _, y in modules[0].trained:
+        assert torch.equal(y["first"][:, 0], y["second"])
+    with pytest.raises(ArgumentTypeError, match="targets must be one tensor .* got a dict"):
+        fit(AugmentCallback(Mixup(), "net.1"), module=modules[1], loader=loader)
+
+
 def test_a_batch_that_is_no_pair_is_refused_with_the_way_out():
     x, y = make_rows()
     loader = DataLoader(TensorDataset(x, y, y), BATCH)
@@ -764,7 +835,7 @@ def test_a_checkpointed_layer_gives_the_same_training(reentrant):
 def test_a_method_may_act_at_both_places():
     callback = AugmentCallback("foma-rho", "both", sampler="random")
     module = fit(callback, module=make_module(places=("net.1",)), max_epochs=1)
-    loader = with_sampler(make_loader(), SAMPLERS["random"], get_pair, seed=callback._seed)
+    loader = with_sampler(make_loader(), SAMPLERS["random"], callback._get, seed=callback._seed)
     net, augment = make_net(), FOMA(rho=0.9, anneal=0.7)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
     for number, (x, y) in enumerate(loader):
