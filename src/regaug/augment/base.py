@@ -55,6 +55,14 @@ class Augmentation(nn.Module, Generic[Params]):
     shown: tuple[str, ...] = ()  # settings that stand in the printed form, beside p and anneal
     _is_part: bool = False  # of a chain, which counts the calls
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        # The arithmetic for stacks is that of the class which has it: another draw or transform
+        # goes the plain way.
+        own = vars(cls)
+        if "across" not in own and ("draw" in own or "transform" in own):
+            setattr(cls, "across", vars(Augmentation)["across"])  # noqa: B010 - or mypy objects
+
     def __init__(
         self,
         *,
