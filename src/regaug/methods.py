@@ -20,6 +20,7 @@ from regaug import _random
 from regaug._registry import Registry, lookup
 from regaug.augment import ADA, CEMS, FOMA, Augmentation, CMixup, GaussianNoise, Identity, Mixup
 from regaug.augment.layer import AtLayer
+from regaug.augment.structures import Batch
 from regaug.exceptions import ArgumentError, ArgumentTypeError, PlaceError
 from regaug.samplers import SAMPLERS, BatchSampler
 
@@ -151,10 +152,10 @@ class Prepared:
         """Whether the augmentation acts on the inputs as well as at its place."""
         return bool(self.settings["place"] == BOTH)
 
-    def fit(self, x: Tensor | Inputs, y: Tensor) -> Self:
+    def fit(self, x: Batch | Inputs, y: Batch) -> Self:
         """Let the augmentation learn from the training rows; they are read only if it does."""
         if self.augmentation.learns:
-            self.augmentation.fit(x[:], y)
+            self.augmentation.fit(x if isinstance(x, Mapping) else x[:], y)
         return self
 
     def sampler(

@@ -12,7 +12,7 @@ from torch import nn
 from torch.nn.utils.rnn import pack_sequence
 from torch.utils.data import DataLoader
 
-from regaug import ADA, CEMS, FOMA, CMixup, Compose, GaussianNoise, Identity, Mixup
+from regaug import ADA, CEMS, FOMA, CMixup, Compose, GaussianNoise, Identity, Mixup, methods
 from regaug.augment.structures import Joined
 from regaug.exceptions import ArgumentError, ArgumentTypeError
 
@@ -169,6 +169,22 @@ def test_a_layer_behind_codes_is_augmented(name, place):
     assert net.join.weight.grad.isfinite().all()
     net.eval()
     assert EVERY[name]().at(net, place)(x, y)[1] is y
+
+
+def test_a_step_that_is_given_its_targets_has_one_tensor_of_them():
+    net, x = nn.Linear(3, 1), torch.randn(8, 3)
+    with pytest.raises(ArgumentTypeError, match="`y` must be one tensor for `act_in`.* got dict"):
+        Mixup().at(net, "input").act_in(lambda x, y: None, x, {"y": torch.randn(8)})
+
+
+def test_a_method_learns_from_several_tensors():
+    image, age, y = make_parts(40)
+    x = {"image": image, "age": age}
+    for rows in (x, (image, age)):
+        ready = methods.get("ada").prepare().fit(rows, y)
+        assert ready.augmentation.centroids.shape[1] == 9
+        new_x, _ = ready.augmentation(rows, y)
+        assert type(new_x) is type(rows)
 
 
 def test_the_input_of_a_model_may_be_several_tensors():

@@ -15,7 +15,13 @@ from regaug._registry import unknown
 from regaug.augment import recomputation
 from regaug.augment.outputs import check_rows, find_item
 from regaug.augment.structures import Batch, Joined, replace_item
-from regaug.exceptions import ArgumentError, PlaceError, RegaugError, UnknownNameError
+from regaug.exceptions import (
+    ArgumentError,
+    ArgumentTypeError,
+    PlaceError,
+    RegaugError,
+    UnknownNameError,
+)
 
 INPUT = "input"
 Output = TypeVar("Output")
@@ -99,6 +105,11 @@ class AtLayer(Generic[Params]):
         """
         if not self._is_active():
             return step(x, y)
+        if not isinstance(y, Tensor):
+            raise ArgumentTypeError(
+                "`y` must be one tensor for `act_in`, which fills in the targets when the layer "
+                f"runs, got {type(y).__name__}. Put them side by side, or call at(model, place)."
+            )
         copy = y.clone()
         with _uncompiled():
             output, _ = self._run(lambda x: step(x, copy), x, y, copy)
