@@ -38,7 +38,6 @@ def main() -> None:
     augment = FOMA(rho=0.9, anneal=0.7, generator=own)
     seen = 0
     for epoch in range(EPOCHS):
-        sampler.set_epoch(epoch)
         augment.progress = epoch / EPOCHS
         for batch in loader:
             batch_x, batch_y = (part.to(accelerator.device) for part in batch)

@@ -44,7 +44,6 @@ def train_and_test(seed: int, augment: FOMA | None) -> float:
     optimizer = torch.optim.Adam(net.parameters(), lr=1e-3)
     batches = RandomBatchSampler(y, BATCH_SIZE, seed=seed)
     for epoch in range(EPOCHS):
-        batches.set_epoch(epoch)
         for indices in batches:
             batch_x, batch_y = x[indices], y[indices]
             if augment is not None:

@@ -43,7 +43,6 @@ def on_inputs(x: Tensor, y: Tensor) -> nn.Module:
     augment = FOMA(rho=0.9, anneal=0.7)
     sampler = NearestBatchSampler(y, BATCH)
     for epoch in range(EPOCHS):
-        sampler.set_epoch(epoch)
         augment.progress = epoch / EPOCHS
         for batch in sampler:
             new_x, new_y = augment(x[batch], y[batch])
@@ -58,7 +57,6 @@ def at_a_layer(x: Tensor, y: Tensor) -> nn.Module:
     loader = DataLoader(TensorDataset(x, y), batch_sampler=NearestBatchSampler(y, BATCH))
     at_layer = augment.at(net, "1")
     for epoch in range(EPOCHS):
-        loader.batch_sampler.set_epoch(epoch)
         augment.progress = epoch / EPOCHS
         for batch_x, batch_y in loader:
             prediction, new_y = at_layer(batch_x, batch_y)

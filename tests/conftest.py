@@ -1,5 +1,6 @@
 """What all tests share: cores, Hypothesis settings, Ctrl-C, processes, the folder of real data."""
 
+import importlib
 import json
 import multiprocessing
 import os
@@ -64,6 +65,42 @@ def _shorten(patch: pytest.MonkeyPatch, epochs: int, patience: int | None = None
 def shorten() -> Callable[..., None]:
     """A function that makes all trainings of studies short: ``shorten(monkeypatch, epochs)``."""
     return _shorten
+
+
+@pytest.fixture
+def registries() -> Iterator[None]:
+    """Let a test register what it likes: afterwards nothing of it is known."""
+    from regaug._registry import REGISTRIES
+
+    before = {group: dict(vars(registry)) for group, registry in REGISTRIES.items()}
+    for registry in REGISTRIES.values():
+        vars(registry).update(_registered={}, _loaded={}, _unreachable={}, _points=None)
+    yield
+    for group, registry in REGISTRIES.items():
+        vars(registry).update(before[group])
+
+
+@pytest.fixture
+def install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, registries: None
+) -> Callable[..., Path]:
+    """Install packages as pip does, in a folder that is on the path of new processes too."""
+    folder = tmp_path / "installed"
+    folder.mkdir()
+    monkeypatch.syspath_prepend(str(folder))
+    path = os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH")]))
+    monkeypatch.setenv("PYTHONPATH", path)
+
+    def add(name: str, code: str, entry_points: str) -> Path:
+        (folder / f"{name}.py").write_text(code)
+        facts = folder / f"{name}-1.0.dist-info"
+        facts.mkdir()
+        (facts / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        (facts / "entry_points.txt").write_text(entry_points)
+        importlib.invalidate_caches()
+        return folder
+
+    return add
 
 
 @pytest.fixture

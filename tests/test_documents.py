@@ -4,23 +4,27 @@ import re
 import runpy
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 PROJECT = Path(__file__).resolve().parents[1]
-DOCUMENTS = [PROJECT / "README.md", *sorted((PROJECT / "docs").glob("*.md"))]
+DOCUMENTS = [PROJECT / name for name in ("README.md", "CONTRIBUTING.md")]
+DOCUMENTS += sorted((PROJECT / "docs").glob("*.md"))
 EXAMPLES = sorted((PROJECT / "examples").glob("*.py"))
 ARGUMENTS = {"diabetes.py": ["2"]}
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+@pytest.mark.usefixtures("registries")
 def test_code_in_documents_runs(document, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {}
+    module = ModuleType("document")  # what it defines can be found again, as in a notebook
+    monkeypatch.setitem(sys.modules, "document", module)
     for code in re.findall(
         r"^```python\n(.*?)^```", document.read_text(), re.DOTALL | re.MULTILINE
     ):
-        exec(compile(code, str(document), "exec"), names)
+        exec(compile(code, str(document), "exec"), vars(module))
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)

@@ -19,6 +19,8 @@ PUBLIC = {
     "methods",
     "metrics",
     "models",
+    "samplers",
+    "testing",
     "training",
     "FOMA",
     "NearestBatchSampler",

@@ -26,9 +26,8 @@ from benchmarks.atlas.candidates import (
     train,
 )
 from benchmarks.atlas.protocol import RESULTS, Cell, cells, lines, measure
-from regaug import methods
+from regaug import methods, samplers
 from regaug.data.scaling import StandardizedSplit
-from regaug.samplers import SAMPLERS
 from regaug.samplers.base import BatchSampler, Indices, group_by_key
 from regaug.training.recipe import default_recipe
 from regaug.training.stacked.groundwork import Groundwork
@@ -63,7 +62,7 @@ class JointSampler(BatchSampler):
         self.joint = self.points[y.data_ptr()]
 
 
-SAMPLERS["joint"] = JointSampler
+samplers.register("joint", JointSampler)
 
 
 def settings(splits: Sequence[StandardizedSplit]) -> dict[str, Tried]:

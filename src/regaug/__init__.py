@@ -1,7 +1,7 @@
 """Data augmentation for regression in PyTorch."""
 
 import regaug.report  # noqa: F401 - it makes itself known to studies
-from regaug import data, functional, methods, metrics, models, training
+from regaug import data, functional, methods, metrics, models, samplers, testing, training
 from regaug._version import __version__ as __version__
 from regaug.augment import ADA, CEMS, FOMA, CMixup, Compose, GaussianNoise, Identity, Mixup
 from regaug.dimension import linear_dimension, two_nn
@@ -37,6 +37,8 @@ __all__ = [
     "methods",
     "metrics",
     "models",
+    "samplers",
+    "testing",
     "training",
     "two_nn",
 ]

@@ -10,6 +10,10 @@ from torch import Tensor
 
 from regaug.exceptions import ArgumentError, ArgumentTypeError, NonFiniteError
 
+_CODES = (
+    "Codes such as token ids have nothing between them: act behind the layer that reads them, "
+    'augment.at(model, "embedding")(x, y).'
+)
 T = TypeVar("T")
 Number = TypeVar("Number", float, Tensor, float | Tensor)
 
@@ -53,7 +57,7 @@ def check_choice(name: str, value: T, choices: Sequence[T]) -> T:
     return value
 
 
-def check_floating(name: str, tensor: Tensor) -> None:
+def check_floating(name: str, tensor: Tensor, *, hint: str = "") -> None:
     """Refuse anything that is not a tensor of real floating-point numbers."""
     if not isinstance(tensor, Tensor):
         raise ArgumentTypeError(
@@ -63,7 +67,7 @@ def check_floating(name: str, tensor: Tensor) -> None:
     if not tensor.is_floating_point():
         raise ArgumentTypeError(
             f"`{name}` must hold floating-point numbers, got {tensor.dtype}: the new values lie "
-            f"between the old ones. Convert it with {name}.float()."
+            f"between the old ones. Convert it with {name}.float().{hint and ' ' + hint}"
         )
 
 
@@ -117,7 +121,7 @@ def check_per_matrix(
 
 def check_batch(x: Tensor, y: Tensor) -> None:
     """Check the two tensors of a batch: floating point, not empty, equally long."""
-    check_floating("x", x)
+    check_floating("x", x, hint=_CODES)
     check_floating("y", y)
     is_right = x.ndim >= 2 and y.ndim >= 1 and len(x) == len(y)
     _check_pair(x, y, is_right, "(n, *features) and (n,) or (n, *targets) with equal n")

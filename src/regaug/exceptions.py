@@ -57,5 +57,9 @@ class StoreError(RegaugError, RuntimeError):
     """The store of a study cannot be written, cannot be read, or belongs to another study."""
 
 
+class ContractError(RegaugError, AssertionError):
+    """An augmentation, a sampler or a method of one's own does not do all that it must."""
+
+
 class DivergedError(RegaugError, ArithmeticError):
     """A training's loss became NaN or infinite."""

@@ -1,8 +1,9 @@
 """The table of methods: a sampler, an augmentation and a place under one name.
 
-Adding a method is adding an entry to the table. Its settings are one flat mapping: the options of
-its augmentation, the options its sampler takes, and two that every method has, ``sampler`` and
-``place``, because who shares a batch and where the method acts are choices like any other.
+Adding a method is adding an entry to the table; :func:`register` does it from outside. Its settings
+are one flat mapping: the options of its augmentation, the options its sampler takes, and two that
+every method has, ``sampler`` and ``place``, because who shares a batch and where the method acts
+are choices like any other.
 
 Settings are meant for inputs and targets that have been standardized.
 """
@@ -16,10 +17,11 @@ import numpy as np
 from torch import Tensor, nn
 
 from regaug import _random
-from regaug._registry import lookup
+from regaug._registry import Registry, lookup
 from regaug.augment import ADA, CEMS, FOMA, Augmentation, CMixup, GaussianNoise, Identity, Mixup
 from regaug.augment.layer import AtLayer
-from regaug.exceptions import ArgumentError, PlaceError
+from regaug.augment.structures import Batch
+from regaug.exceptions import ArgumentError, ArgumentTypeError, PlaceError
 from regaug.samplers import SAMPLERS, BatchSampler
 
 # A layer: the one a model names as its latent place. Layers: any that it names, drawn per step.
@@ -85,13 +87,22 @@ class Method:
     starts: tuple[Options, ...] = ()
     sampler_options: tuple[str, ...] = ()
 
+    @property
+    def options(self) -> frozenset[str]:
+        """Names of the augmentation's options that are settings."""
+        given = signature(self.augmentation).parameters.values()
+        names = {own.name for own in given if own.kind not in (own.VAR_POSITIONAL, own.VAR_KEYWORD)}
+        if any(own.kind is own.VAR_KEYWORD for own in given):  # handed on to the base class
+            names |= signature(Augmentation).parameters.keys()
+        return frozenset(names - {"generator", "total_steps"})
+
     def settings(self, **changes: Any) -> dict[str, Any]:
         """Return the defaults with some of them changed.
 
-        Any option of the augmentation but its generator, ``sampler``, ``place``, the sampler's own.
+        Any option of the augmentation, ``sampler``, ``place``, the sampler's own; but no generator
+        and no ``total_steps``, which are the training's to know.
         """
-        options = signature(self.augmentation).parameters.keys() - {"generator"}
-        known = self.defaults.keys() | options
+        known = self.defaults.keys() | self.options
         for name in changes:
             lookup("setting", name, dict.fromkeys(known))
         return {**self.defaults, **changes}
@@ -141,10 +152,10 @@ class Prepared:
         """Whether the augmentation acts on the inputs as well as at its place."""
         return bool(self.settings["place"] == BOTH)
 
-    def fit(self, x: Tensor | Inputs, y: Tensor) -> Self:
+    def fit(self, x: Batch | Inputs, y: Batch) -> Self:
         """Let the augmentation learn from the training rows; they are read only if it does."""
         if self.augmentation.learns:
-            self.augmentation.fit(x[:], y)
+            self.augmentation.fit(x if isinstance(x, Mapping) else x[:], y)
         return self
 
     def sampler(
@@ -159,6 +170,10 @@ class Prepared:
                 f"`sampler` must be {self.method.defaults['sampler']!r} for this method, which "
                 f"draws by {', '.join(sorted(unknown))}, got {name!r}."
             )
+        if sampler.paired:  # however far apart its partners are
+            for part in self.augmentation.modules():
+                if isinstance(part, CMixup):
+                    part.trust_pairs()
         seed = self.seed if seed is None else seed
         return sampler(y, batch_size, seed=seed, drop_last=drop_last, **options)
 
@@ -198,7 +213,7 @@ _NEAR = {**_START, "sampler": "nearest", "alpha": 1.0, "lam_range": None}
 # Much of the noise taken out of random batches, for data near a plane.
 _STRONG = {"sampler": "random", "lam_range": (0.0, 0.3)}
 
-METHODS: dict[str, Method] = {
+_OWN: dict[str, Method] = {
     "erm": Method("plain training", Identity, {"sampler": "random", "place": INPUT}),
     "noise": Method(
         "add Gaussian noise to inputs and targets",
@@ -250,8 +265,53 @@ METHODS: dict[str, Method] = {
 }
 
 
+# What the option `method` means beside the methods: the baselines, and what blends them with nets.
+RESERVED = ("auto", "nets", "mean", "last-value", "ridge", "boosting", "trees", "gp")
+
+
+def _check_method(name: str, method: Method) -> None:
+    if not isinstance(method, Method):
+        came = method.__name__ if isinstance(method, type) else type(method).__name__
+        raise ArgumentTypeError(f"`method` must be a regaug.methods.Method, got {came}.")
+    if name in RESERVED:
+        raise ArgumentError(f"`name` must be a new one, got {name!r}, which is not a net's.")
+    if missing := {"sampler", "place"} - method.defaults.keys():
+        raise ArgumentError(
+            f"`method` must have a default for {' and '.join(sorted(missing))}, such as "
+            '{"sampler": "random", "place": "input"}, got none.'
+        )
+
+
+# All of them; the contract tests go through this table.
+METHODS: Registry[Method] = Registry("method", "regaug.methods", _OWN, check=_check_method)
+
+
+def register(name: str, method: Method, *, replace: bool = False) -> None:
+    """Make a method of your own known by a name, to everything that takes the name of a method.
+
+    Worker processes know it too, if what it is made of is defined in a module that they can import:
+    a file, not a notebook. A package makes its methods known in every process by entry points in
+    the group ``regaug.methods``, each a :class:`Method` under its name.
+
+    Args:
+        name: Lower-case letters, digits and dashes.
+        method: The method. :func:`regaug.testing.check_method` tells whether it does all it must.
+        replace: Take the place of a method of that name; otherwise it is refused. What is
+            registered once more as it is, is not.
+
+    Example:
+        >>> from regaug import GaussianNoise
+        >>> start = {"sampler": "random", "place": "input", "sigma": 0.5}
+        >>> big_noise = Method("add a lot of noise", GaussianNoise, start)
+        >>> register("big-noise", big_noise)  # doctest: +SKIP
+        >>> get("big-noise").prepare().augmentation.sigma  # doctest: +SKIP
+        0.5
+    """
+    METHODS.register(name, method, replace=replace)
+
+
 def names() -> tuple[str, ...]:
-    """Return the names of all methods.
+    """Return the names of all methods, those of installed packages and registered ones included.
 
     Example:
         >>> names()

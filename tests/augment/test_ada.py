@@ -283,10 +283,26 @@ class TakesMapping(nn.Module):
         return self.layer(inputs["x"])
 
 
+def test_the_inputs_of_a_model_may_be_several_tensors():
+    x, y = make_data(dtype=torch.float32)
+    net = TakesMapping()
+    found = []
+    for inputs in ({"x": x}, {"x": x, "more": 2 * x[:, :1]}):
+        augment = ADA().fit(inputs, y)
+        _, new_y = augment.at(net, "layer")(inputs, y)
+        rows = torch.cat(list(inputs.values()), dim=1)
+        clusters = ADA().fit(rows, y)._nearest(rows, y)
+        assert torch.equal(augment.params.clusters, clusters)
+        found.append(new_y)
+    assert not torch.equal(*found)
+
+
 def test_a_model_whose_input_is_no_tensor_is_refused():
     x, y = make_data(dtype=torch.float32)
-    with pytest.raises(PlaceError, match="first positional argument .* got dict"):
-        ADA().fit(x, y).at(TakesMapping(), "layer")({"x": x}, y)
+    with pytest.raises(PlaceError, match="first positional argument: `x` must be .* got str"):
+        ADA().fit(x, y).at(TakesMapping(), "layer")("x", y)
+    with pytest.raises(PlaceError, match="a row for each of the 60 targets, got"):
+        ADA().fit(x, y).at(TakesMapping(), "layer")({"x": x[:5]}, y)
 
 
 # Saving and copying

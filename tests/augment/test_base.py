@@ -212,7 +212,9 @@ def test_what_a_loop_must_know_is_a_property():
 
 
 def test_collate_fn_wants_pairs():
-    with pytest.raises(ArgumentError, match=r"`samples` must be \(x, y\) pairs"):
+    with pytest.raises(
+        ArgumentTypeError, match=r"must be \(x, y\), got a Tensor.*as_collate_fn\(get="
+    ):
         FOMA().as_collate_fn()([torch.ones(3), torch.ones(3)])
 
 

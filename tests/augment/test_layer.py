@@ -2,12 +2,13 @@
 
 import copy
 import pickle
-from collections import namedtuple
+from collections import OrderedDict, namedtuple
 
 import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from regaug import FOMA, Compose, Mixup
 from regaug.exceptions import ArgumentError, PlaceError, UnknownNameError
@@ -236,13 +237,126 @@ def test_of_several_outputs_one_is_augmented(batch, kind, output):
     )
 
 
-def test_a_module_that_puts_out_a_tuple_needs_to_know_which_output(batch):
+@pytest.mark.parametrize("kind", Pair.kinds)
+def test_of_several_outputs_the_first_tensor_is_meant(batch, kind):
+    first, named = (FOMA().at(Pair(kind), "both", output=key)(*batch) for key in (None, 0))
+    assert all(torch.equal(a, b) for a, b in zip(first, named, strict=True))
+
+
+class Outputs(nn.Module):
+    """A module that puts out anything."""
+
+    def __init__(self, make):
+        super().__init__()
+        torch.manual_seed(0)
+        self.first, self.head = nn.Linear(3, 8), nn.Linear(8, 1)
+        self.any = nn.Module()
+        self.any.forward = make
+
+    def forward(self, x):
+        self.seen = self.any(self.first(x))
+        return self.head(self.seen if isinstance(self.seen, torch.Tensor) else self.first(x))
+
+
+class Ordered(OrderedDict):
+    """What some libraries put out: a dict of their own."""
+
+
+@pytest.mark.parametrize(
+    ("make", "output", "key"),
+    [
+        (lambda z: (None, "words", z, -z), None, 2),
+        (lambda z: [3, z], None, 1),
+        (lambda z: {"mask": None, "a": z, "b": -z}, None, "a"),
+        (lambda z: Ordered(a=z, b=-z), "b", "b"),
+        (lambda z: z, 0, None),
+    ],
+    ids=["behind others", "list", "dict", "by its key", "only one"],
+)
+def test_the_others_stay_as_they_are(batch, make, output, key):
+    x, y = batch
+    net = Outputs(make)
+    at = Mixup().at(net, "any", output=output)
+    at(x, y)
+    before = make(net.first(x))
+    assert type(net.seen) is type(before)
+    keys = before if isinstance(before, dict) else range(len(before))
+    for name in [] if key is None else keys:
+        old, new = before[name], net.seen[name]
+        if name == key:
+            expected, _ = Mixup().transform(old, y, at.params)
+            torch.testing.assert_close(new, expected)
+        elif isinstance(old, torch.Tensor):
+            torch.testing.assert_close(new, old)
+        else:
+            assert new is old
+
+
+@pytest.mark.parametrize("make", [nn.LSTM, nn.GRU, nn.RNN])
+def test_a_recurrent_layer_needs_no_number(make):
+    class Series(nn.Module):
+        def __init__(self):
+            super().__init__()
+            torch.manual_seed(0)
+            self.rnn, self.head = make(3, 8, batch_first=True), nn.Linear(8, 1)
+
+        def forward(self, x):
+            return self.head(self.rnn(x)[0][:, -1])
+
+    x, y = torch.randn(12, 5, 3), torch.randn(12, 1)
+    net = Series()
+    at = Mixup().at(net, "rnn")
+    prediction, new_y = at(x, y)
+    hidden, expected_y = Mixup().transform(net.rnn(x)[0], y, at.params)
+    torch.testing.assert_close(prediction, net.head(hidden[:, -1]))
+    torch.testing.assert_close(new_y, expected_y)
+
+
+def test_an_output_that_there_is_not_is_named(batch):
     net = Pair("tuple")
-    with pytest.raises(PlaceError, match="'both' puts out a tuple.*output=0"):
-        FOMA().at(net, "both")(*batch)
-    with pytest.raises(PlaceError, match="`output` must be one of the 2 outputs of 'both'.*got 2"):
+    with pytest.raises(PlaceError, match=r"one of the 2 outputs of 'both' \(0, 1\), got 2"):
         FOMA().at(net, "both", output=2)(*batch)
+    with pytest.raises(PlaceError, match=r"outputs of 'any' \('a', 'b'\), got 'c'"):
+        FOMA().at(Outputs(lambda z: {"a": z, "b": z}), "any", output="c")(*batch)
+    with pytest.raises(PlaceError, match="'any' puts out a tuple.*output=0"):
+        FOMA().at(Outputs(lambda z: ("a", None)), "any")(*batch)
     assert_untouched(net)
+
+
+class Packed(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.pack = nn.Module()
+        lengths = torch.tensor([4, 3, 1])
+        self.pack.forward = lambda x: pack_padded_sequence(x, lengths, batch_first=True)
+        self.rnn, self.head = nn.LSTM(3, 8, batch_first=True), nn.Linear(8, 1)
+
+    def forward(self, x):
+        z, _ = self.rnn(self.pack(x))
+        z, _ = pad_packed_sequence(z, batch_first=True)
+        return self.head(z[:, 0])
+
+
+@pytest.mark.parametrize("place", ["pack", "rnn"])
+@pytest.mark.parametrize("n", [3, 8])  # eight is the number of all time steps
+def test_packed_sequences_are_refused_with_the_way_out(place, n):
+    x, y = torch.randn(3, 4, 3), torch.randn(n, 1)
+    with pytest.raises(PlaceError, match=f"'{place}' puts out a packed .*pad_packed_sequence"):
+        Mixup().at(Packed(), place)(x, y)
+
+
+def test_time_steps_are_not_taken_for_samples():
+    class Series(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.rnn, self.head = nn.LSTM(3, 8), nn.Linear(8, 1)
+
+        def forward(self, x):
+            return self.head(self.rnn(x)[0][-1])
+
+    for steps in (5, 12):  # as many as there are samples, too
+        with pytest.raises(PlaceError, match=r"row for each of the 12 .* batch_first=True: LSTM"):
+            Mixup().at(Series(), "rnn")(torch.randn(steps, 12, 3), torch.randn(12, 1))
 
 
 # What is refused

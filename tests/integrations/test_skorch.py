@@ -349,8 +349,8 @@ def test_wrong_arguments_are_named():
         make_net(method_settings={"place": "hiden"}).fit(x, y)
     with pytest.raises(PlaceError, match="does not say where 'layers' is"):
         AugmentedNetRegressor(nn.Linear(3, 1), method="manifold-mixup", verbose=0).fit(x, y)
-    with pytest.raises(ArgumentTypeError, match="`x` must be a torch.Tensor, got dict"):
-        make_net("mixup").fit({"x": x}, y)
+    with pytest.raises(ArgumentTypeError, match=r"`x\['x'\]` must hold floating-point numbers"):
+        make_net("mixup").fit({"x": x.astype(np.int64)}, y)
 
 
 def test_a_missing_package_gives_the_command(monkeypatch):
@@ -358,3 +358,32 @@ def test_a_missing_package_gives_the_command(monkeypatch):
     monkeypatch.delitem(sys.modules, "regaug.integrations.skorch")
     with pytest.raises(MissingExtraError, match=r'pip install "regaug\[skorch\]"'):
         import regaug.integrations.skorch  # noqa: F401
+
+
+class TwoInputs(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = Net()
+
+    def forward(self, a, b):
+        return self.inner(torch.cat([a, b], dim=1))
+
+
+@pytest.mark.parametrize("method", ["foma-rho", "ada", "c-mixup"])
+@pytest.mark.parametrize("place", ["input", "inner.hidden"])
+def test_several_inputs_are_augmented_as_one(method, place):
+    x, y = make_data()
+    found = []
+    for module, data in ((TwoInputs, {"a": x[:, :1], "b": x[:, 1:]}), (Net, x)):
+        torch.manual_seed(0)
+        where = place if module is TwoInputs else place.removeprefix("inner.")
+        net = AugmentedNetRegressor(
+            module,
+            method=method,
+            method_settings={"place": where},
+            max_epochs=3,
+            verbose=0,
+            train_split=None,
+        )
+        found.append(net.fit(data, y.astype(np.float32)).predict(data))
+    np.testing.assert_allclose(*found, atol=1e-5)

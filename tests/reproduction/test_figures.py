@@ -156,6 +156,14 @@ def test_numbers_keep_five_digits_whatever_their_size():
 # --- figure 1
 
 
+def test_a_point_stands_beside_what_becomes_of_it():
+    made = dict(figure1._augment_all(0))
+    old, new = made["Gaussian noise"]
+    assert (new - old).abs().max() < 1.0  # several deviations of the noise
+    old, new = made["CEMS"]
+    assert (new - old).norm(dim=1).median() < 0.5
+
+
 def test_points_on_the_curve_are_on_it():
     assert figure1._distance(figure1._make_points(1)) < 1e-3
 

@@ -109,7 +109,7 @@ def make_null(seed, n=60):
 def count_false_findings(patch, repeats, trials=4, hidden=(128, 128)):
     """How many of so many studies call a copy of plain training different from it."""
     copies = {f"copy-{i}": methods.get("erm") for i in range(8)}
-    patch.setattr(methods, "METHODS", methods.METHODS | copies)
+    patch.setattr(methods, "METHODS", {**methods.METHODS} | copies)
     patch.setattr(module, "baseline_names", lambda split: ("mean",))
     count = 0
     for seed in range(repeats):

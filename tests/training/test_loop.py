@@ -532,8 +532,8 @@ class Flat(nn.Module):
 
 def test_what_cannot_be_trained_is_refused_with_the_way_out():
     split = standardize(make_split())
-    with pytest.raises(ArgumentError, match=r"`model` must put out .* \(32, 1\), got \(32,\)"):
-        fit(Flat(), split)
+    with pytest.raises(ArgumentError, match=r"`model` must put out .* \(32, 1\), got \(32, 2\)"):
+        fit(make_net(targets=2), split)
     with pytest.raises(ArgumentTypeError, match=r"`data` must be a split, got Part\. Split it"):
         fit(make_net(), split.train)
     with pytest.raises(UnknownNameError, match=r"'fomma-rho'\. Did you mean 'foma-rho'\?"):

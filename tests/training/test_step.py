@@ -137,8 +137,8 @@ def test_the_augmentation_is_no_part_of_the_network():
 
 
 def test_a_prediction_of_another_shape_is_refused():
-    model = nn.Sequential(nn.Linear(3, 1), nn.Flatten(0))
-    with pytest.raises(ArgumentError, match=r"\(12, 1\), got \(12,\)"):
+    model = nn.Sequential(nn.Linear(3, 2), nn.Flatten(0))
+    with pytest.raises(ArgumentError, match=r"\(12, 1\), got \(24,\)"):
         AugmentedLoss(model, Identity())(*make_batch())
     with pytest.raises(ArgumentError, match=r"\(12, 2\), got \(12, 1\)"):
         AugmentedLoss(make_net(), Identity())(*make_batch(targets=2))

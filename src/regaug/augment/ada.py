@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Self, cast
 
 import numpy as np
 import torch
@@ -18,7 +18,8 @@ from regaug.augment.across import Across, AtOnce, Pair, RunBatches
 from regaug.augment.base import Augmentation
 from regaug.augment.joint import Known, as_rows, joint_rows
 from regaug.augment.numbers import Indices, Values
-from regaug.exceptions import ArgumentError, NotFittedError, PlaceError
+from regaug.augment.structures import Batch, join
+from regaug.exceptions import ArgumentError, NotFittedError, PlaceError, RegaugError
 from regaug.functional.anchor import ada, group_means
 from regaug.functional.precision import working_dtype
 
@@ -26,6 +27,9 @@ from regaug.functional.precision import working_dtype
 _MOST_ROWS = 10_000
 # Starts of k-means, the best of which is kept.
 _STARTS = 3
+_LOOKS_UP = (
+    "ADA at a layer looks up the clusters of the model's inputs, its first positional argument"
+)
 
 
 @dataclass(frozen=True)
@@ -51,8 +55,9 @@ class ADA(Augmentation[ADAParams]):
 
     Clusters are found in standardized columns, so that no column dominates the distances. A row
     belongs to the nearest centroid. At a layer the clusters are still those of the model's inputs,
-    which must be its first positional argument. ``p``, ``append``, ``anneal`` and ``generator``,
-    whose initial seed is that of k-means too, are options of every :class:`Augmentation`.
+    which must be its first positional argument. ``p``, ``append``, ``anneal``, ``total_steps`` and
+    ``generator``, whose initial seed is that of k-means too, are options of every
+    :class:`Augmentation`.
 
     Args:
         alpha: Largest strength, at least 1; 1 leaves every batch as it is.
@@ -85,9 +90,12 @@ class ADA(Augmentation[ADAParams]):
         p: float = 1.0,
         append: bool = False,
         anneal: float | None = None,
+        total_steps: int | None = None,
         generator: torch.Generator | None = None,
     ) -> None:
-        super().__init__(p=p, append=append, anneal=anneal, generator=generator)
+        super().__init__(
+            p=p, append=append, anneal=anneal, total_steps=total_steps, generator=generator
+        )
         self.alpha = check_range("alpha", alpha, 1.0)
         self.levels = check_integer("levels", levels, 1)
         self.clusters = check_integer("clusters", clusters, 1)
@@ -99,9 +107,8 @@ class ADA(Augmentation[ADAParams]):
         self._observed: Tensor | None = None  # clusters of the inputs while a model runs
         self._fitted: Known[Tensor] | None = None  # clusters of the training rows
 
-    def fit(self, x: Tensor, y: Tensor) -> Self:
+    def learn(self, x: Tensor, y: Tensor) -> None:
         """Find the clusters of the joint training rows."""
-        super().fit(x, y)
         hint = "There are no more training rows than that."
         check_integer("clusters", self.clusters, 1, len(x), hint=hint)
         check_finite(x=x, y=y)
@@ -119,7 +126,6 @@ class ADA(Augmentation[ADAParams]):
         self.centroids, self.mean, self.std = (t.to(device) for t in (centroids, mean, std))
         clusters = self._nearest(x, y).cpu()
         self._fitted = Known(clusters, self.centroids, self.mean, self.std)
-        return self
 
     def draw(self, x: Tensor, y: Tensor) -> ADAParams:
         """Find the clusters of the rows and draw gamma."""
@@ -141,14 +147,16 @@ class ADA(Augmentation[ADAParams]):
     @contextmanager
     def observing(self, x: object, y: Tensor) -> Iterator[None]:
         """Use the clusters of these inputs while the model's layers run."""
-        if not isinstance(x, Tensor) or x.shape[:1] != y.shape[:1]:
-            came = tuple(x.shape) if isinstance(x, Tensor) else type(x).__name__
+        try:
+            rows = join("x", cast(Batch, x))
+        except RegaugError as error:
+            raise PlaceError(f"{_LOOKS_UP}: {error}") from error
+        if rows.shape[:1] != y.shape[:1]:
             raise PlaceError(
-                "ADA at a layer looks up the clusters of the model's inputs: the model's first "
-                f"positional argument must be a tensor with a row for each of the {len(y)} "
-                f"targets, got {came}."
+                f"{_LOOKS_UP}: it must have a row for each of the {len(y)} targets, got "
+                f"{tuple(rows.shape)}."
             )
-        before, self._observed = self._observed, self._nearest(x, y)
+        before, self._observed = self._observed, self._nearest(rows, y)
         try:
             yield
         finally:

@@ -2,35 +2,41 @@
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Generic, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeAlias, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.utils.data import default_collate, get_worker_info
 
 from regaug import _random
 from regaug._checks import check_batch, check_range
 from regaug.augment import recomputation
 from regaug.augment.across import Across, AcrossRuns, RunBatches
+from regaug.augment.collate import Collate, CollateAndAugment, Get, Set
 from regaug.augment.layer import AtLayer
-from regaug.exceptions import ArgumentError
+from regaug.augment.progress import SIZE, Progress
+from regaug.augment.structures import Batch, Joined
 
 Params = TypeVar("Params")
+X = TypeVar("X", bound=Batch)
+Y = TypeVar("Y", bound=Batch)
 
 
 class Augmentation(nn.Module, Generic[Params]):
     """A map from a batch to a batch: ``x, y = augmentation(x, y)``; the identity in ``eval()``.
 
     A subclass says how to draw parameters and how to apply them; this class decides when to do so.
-    Inputs may have any shape ``(n, *features)``, targets ``(n,)`` or ``(n, *targets)``. Every
-    augmentation takes these options:
+    Inputs may have any shape ``(n, *features)``, targets ``(n,)`` or ``(n, *targets)``. Either may
+    be several tensors in a tuple, a list or a dict: they are put side by side, augmented with one
+    draw, and come back in the same form. Every augmentation takes these options:
 
     Args:
         p: Probability that a batch is touched.
         append: Return the originals followed by the new samples, instead of the new ones alone.
         anneal: Fraction of training over which the probability falls linearly from ``p`` to zero;
-            needs :attr:`progress` to be set. None keeps it constant.
+            needs ``total_steps``, or :attr:`progress` to be set. None keeps it constant.
+        total_steps: How many calls in training mode there will be. They are counted, and drive
+            ``anneal`` by themselves. None if :attr:`progress` is set as training goes on.
         generator: Source of randomness; one of its own, seeded 0, if None (the global one is never
             read).
 
@@ -47,6 +53,15 @@ class Augmentation(nn.Module, Generic[Params]):
     #: Whether :attr:`weight` can be anything but 1.
     weighs: bool = False
     shown: tuple[str, ...] = ()  # settings that stand in the printed form, beside p and anneal
+    _is_part: bool = False  # of a chain, which counts the calls
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        # The arithmetic for stacks is that of the class which has it: another draw or transform
+        # goes the plain way.
+        own = vars(cls)
+        if "across" not in own and ("draw" in own or "transform" in own):
+            setattr(cls, "across", vars(Augmentation)["across"])  # noqa: B010 - or mypy objects
 
     def __init__(
         self,
@@ -54,6 +69,7 @@ class Augmentation(nn.Module, Generic[Params]):
         p: float = 1.0,
         append: bool = False,
         anneal: float | None = None,
+        total_steps: int | None = None,
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
@@ -64,8 +80,7 @@ class Augmentation(nn.Module, Generic[Params]):
         self.anneal = anneal
         self.generator = _random.make_generator() if generator is None else generator
         self.params = self.neutral
-        # A tensor, so that a copy of this object in a loader's worker can share it.
-        self._progress = torch.zeros((), dtype=torch.float64)
+        self._progress = Progress(total_steps)
 
     def __setattr__(self, name: str, value: object) -> None:
         # Set in every step, of every run: the way a module sets attributes would cost more than
@@ -87,12 +102,21 @@ class Augmentation(nn.Module, Generic[Params]):
 
     @property
     def progress(self) -> float:
-        """Share of training that is done, in [0, 1]; set it as you go to drive ``anneal``."""
-        return self._progress.item()
+        """Share of training that is done, in [0, 1]; set it as you go to drive ``anneal``.
+
+        With ``total_steps`` every call in training mode adds to it; what is set holds for the next
+        call, and counting goes on from there.
+        """
+        return self._progress.value
 
     @progress.setter
     def progress(self, value: float) -> None:
-        self._progress.fill_(check_range("progress", value, 0.0, 1.0))
+        self._progress.value = value
+
+    @property
+    def total_steps(self) -> int | None:
+        """How many calls make a whole training; None if they are not counted."""
+        return self._progress.total_steps
 
     @property
     def probability(self) -> float:
@@ -117,10 +141,19 @@ class Augmentation(nn.Module, Generic[Params]):
         """Return what the loss is to be multiplied by for a draw; 1 for most."""
         return 1.0
 
-    def fit(self, x: Tensor, y: Tensor) -> Self:
-        """Learn what the augmentation needs to know of the training rows; most need nothing."""
+    def fit(self, x: Batch, y: Batch) -> Self:
+        """Let the augmentation learn what it needs to know of the training rows; most need nothing.
+
+        ``x`` and ``y`` are all training rows, in the form in which batches of them will come.
+        """
+        if not (isinstance(x, Tensor) and isinstance(y, Tensor)):
+            x, y = Joined("x", x).rows, Joined("y", y).rows
         check_batch(x, y)
+        self.learn(x, y)
         return self
+
+    def learn(self, x: Tensor, y: Tensor) -> None:
+        """Learn from the training rows; a subclass that has to sets :attr:`learns` too."""
 
     def draw(self, x: Tensor, y: Tensor) -> Params:
         """Draw the parameters for one batch."""
@@ -142,14 +175,32 @@ class Augmentation(nn.Module, Generic[Params]):
         """
         return nullcontext()
 
-    def forward(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    if TYPE_CHECKING:  # a module's call could return anything
+
+        def __call__(self, x: X, y: Y) -> tuple[X, Y]:
+            """Return a new batch of the form of this one."""
+
+    def forward(self, x: X, y: Y) -> tuple[X, Y]:
         """Draw, then transform."""
+        if isinstance(x, Tensor) and isinstance(y, Tensor):
+            return self._augment_rows(x, y)  # type: ignore[return-value]  # in their form
+        rows_x, rows_y = Joined("x", x), Joined("y", y)
+        new_x, new_y = self._augment_rows(rows_x.rows, rows_y.rows)
+        return rows_x.back(new_x), rows_y.back(new_y)
+
+    def _augment_rows(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         check_batch(x, y)
         if not self.training:
             return x, y
         return self._augment_in_part(x, y) if recomputation.may_be_needed() else self._augment(x, y)
 
     def _augment(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        new = self._act(x, y)
+        if not self._is_part and (self.total_steps is not None or self._anneals()):
+            self._progress.count(type(self).__name__)
+        return new
+
+    def _act(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         params = self.draw(x, y) if self.happens(self.probability) else self.neutral
         self.params = self._public(params)
         return self.apply_draw(x, y, params)
@@ -157,21 +208,26 @@ class Augmentation(nn.Module, Generic[Params]):
     def _augment_in_part(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         """Augment in a checkpointed part of a model: when that is recomputed, with equal draws."""
         parts = recomputation.running()
-        now = self.generator.get_state(), self.progress
+        now = self.generator.get_state(), self._progress.state
         state, progress = recomputation.same_again(self, lambda: now, parts)
         if not parts.again:
             return self._augment(x, y)
+        # It is the same call again, so it is not counted.
         ours = [module for module in self.modules() if isinstance(module, Augmentation)]
         params = [module.params for module in ours]
         try:
             self.generator.set_state(state)
-            self._progress.fill_(progress)
-            return self._augment(x, y)
+            self._progress.state = progress
+            return self._act(x, y)
         finally:
             self.generator.set_state(now[0])
-            self._progress.fill_(now[1])
+            self._progress.state = now[1]
             for module, own in zip(ours, params, strict=True):
                 module.params = own
+
+    def _anneals(self) -> bool:
+        """Tell whether anything depends on how far training is."""
+        return self.anneal is not None
 
     def happens(self, probability: float) -> bool:
         """Draw whether a batch is touched."""
@@ -211,7 +267,7 @@ class Augmentation(nn.Module, Generic[Params]):
         return (self.append,)
 
     def at(
-        self, model: nn.Module, place: str | Sequence[str], *, output: int | None = None
+        self, model: nn.Module, place: str | Sequence[str], *, output: int | str | None = None
     ) -> AtLayer[Params]:
         """Act on the output of a layer of ``model`` instead of on its inputs.
 
@@ -219,7 +275,8 @@ class Augmentation(nn.Module, Generic[Params]):
             model: Any module; it is not edited.
             place: Name of a layer as in ``model.named_modules()``, or ``"input"``; of several, one
                 is drawn for every call.
-            output: Which output of a layer that puts out a tuple, counted from 0.
+            output: Which output of a layer that puts out several: a number, counted from 0, or a
+                key; the first tensor if None.
 
         Returns:
             What is called instead of the model: ``prediction, new_y = augment.at(...)(x, y)``.
@@ -234,22 +291,32 @@ class Augmentation(nn.Module, Generic[Params]):
         """
         return AtLayer(self, model, place, output=output)
 
-    def as_collate_fn(self) -> "CollateAndAugment":
-        """Return a ``collate_fn`` that makes ``(x, y)`` batches and augments them.
+    def as_collate_fn(
+        self, *, get: Get | None = None, set: Set | None = None, collate: Collate | None = None
+    ) -> CollateAndAugment:
+        """Return a ``collate_fn`` that makes batches and augments them.
+
+        Args:
+            get: ``get(batch)`` returns x and y of a batch that is not ``(x, y)``.
+            set: ``set(batch, x, y)`` returns a new batch with these; goes with ``get``.
+            collate: Makes a batch of a list of samples; torch's ``default_collate`` if None.
 
         It works in the workers of a ``DataLoader`` too: each has its own stream of draws, derived
-        from this object's generator and from the loader's seed, and follows :attr:`progress`.
+        from this object's generator and from the loader's seed, and follows :attr:`progress`. With
+        ``total_steps`` all workers count together, in the order in which they come to it.
         """
-        self._progress.share_memory_()  # type: ignore[no-untyped-call]
-        return CollateAndAugment(self)
+        self._progress.share()
+        return CollateAndAugment(self, get=get, set=set, collate=collate)
 
     def get_extra_state(self) -> Tensor:
-        """Put the state of the generator into ``state_dict()``."""
-        return self.generator.get_state()
+        """Put the state of the generator and the progress into ``state_dict()``."""
+        # One tensor: whoever stores weights can store it.
+        return torch.cat([self.generator.get_state(), self._progress.to_bytes()])
 
     def set_extra_state(self, state: Tensor) -> None:
-        """Continue the stream of draws where the saved one stopped."""
-        self.generator.set_state(state.cpu())
+        """Continue the stream of draws, and the progress, where the saved ones stopped."""
+        self.generator.set_state(state[:-SIZE].cpu())
+        self._progress.from_bytes(state[-SIZE:].cpu())
 
     def _load_from_state_dict(
         self, state_dict: dict[str, Any], prefix: str, *args: Any, **kwargs: Any
@@ -265,7 +332,10 @@ class Augmentation(nn.Module, Generic[Params]):
         """Show the settings that matter most, those that are set."""
         own = [(name, getattr(self, name)) for name in self.shown]
         given = [(name, value) for name, value in own if value is not None]
-        return ", ".join(f"{k}={v!r}" for k, v in [*given, ("p", self.p), ("anneal", self.anneal)])
+        shared = [("p", self.p), ("anneal", self.anneal)]
+        if self.total_steps is not None:
+            shared.append(("total_steps", self.total_steps))
+        return ", ".join(f"{name}={value!r}" for name, value in [*given, *shared])
 
     def _public(self, params: Params) -> Params:
         """Return ``params`` without anything that would keep the batch in memory."""
@@ -273,30 +343,3 @@ class Augmentation(nn.Module, Generic[Params]):
 
 
 AnyAugmentation: TypeAlias = Augmentation[Any]  # whatever it draws
-
-
-class CollateAndAugment:
-    """Collate samples ``(x, y)`` into a batch and augment it."""
-
-    def __init__(self, augmentation: AnyAugmentation) -> None:
-        self.augmentation = augmentation
-        self._worker_seed: int | None = None
-
-    def __call__(self, samples: list[Any]) -> tuple[Tensor, Tensor]:
-        """Return the augmented batch of ``samples``."""
-        worker = get_worker_info()
-        if worker is not None and worker.seed != self._worker_seed:
-            # Every worker holds a copy of one generator, and a new epoch a copy of the same again.
-            self._worker_seed = worker.seed
-            own_seed = self.augmentation.generator.initial_seed()
-            high, low = divmod(worker.seed, 2**32)
-            seed = _random.derive(_random.Stream.LOADERS, own_seed, high, low)
-            self.augmentation.generator.manual_seed(seed)
-        batch = default_collate(samples)
-        if not isinstance(batch, list | tuple) or len(batch) != 2:
-            raise ArgumentError(
-                "`samples` must be (x, y) pairs for as_collate_fn(), got samples that collate to "
-                f"{type(batch).__name__}. Write a collate_fn that calls the augmentation instead."
-            )
-        new: tuple[Tensor, Tensor] = self.augmentation(*batch)
-        return new

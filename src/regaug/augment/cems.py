@@ -57,8 +57,8 @@ class CEMS(Augmentation[CEMSParams]):
     graph of a quadratic function f over the tangent plane of the row's neighborhood. The new row
     is :math:`[x_i, y_i] + B\,[\eta;\, f(\eta)]` with :math:`\eta \sim N(0, \sigma^2 I_d)`, one
     draw per row; see :func:`regaug.functional.curvature.cems`. At a layer the gradient takes the
-    step for a constant. ``p``, ``append``, ``anneal`` and ``generator`` are options of every
-    :class:`Augmentation`.
+    step for a constant. ``p``, ``append``, ``anneal``, ``total_steps`` and ``generator`` are
+    options of every :class:`Augmentation`.
 
     Args:
         sigma: Standard deviation of the step in every tangent direction, at least 0, in the units
@@ -104,9 +104,12 @@ class CEMS(Augmentation[CEMSParams]):
         p: float = 1.0,
         append: bool = False,
         anneal: float | None = None,
+        total_steps: int | None = None,
         generator: torch.Generator | None = None,
     ) -> None:
-        super().__init__(p=p, append=append, anneal=anneal, generator=generator)
+        super().__init__(
+            p=p, append=append, anneal=anneal, total_steps=total_steps, generator=generator
+        )
         self.sigma = check_range("sigma", sigma, 0.0)
         self.d = check_dimension("d", d, 1)
         if isinstance(neighbors, str):
@@ -125,15 +128,13 @@ class CEMS(Augmentation[CEMSParams]):
         self._tree: Known[KDTree] | None = None
         self._sheets: Known[StoredSheets] | None = None
 
-    def fit(self, x: Tensor, y: Tensor) -> Self:
+    def learn(self, x: Tensor, y: Tensor) -> None:
         """Store the joint training rows for ``neighbors``, their dimension for ``d``, if asked."""
-        super().fit(x, y)
         if self.d == "two_nn_data":
             self._fitted_d.fill_(joint_dimension(x, y))
         if self.neighbors != "batch":
             check_finite(x=x, y=y)
             self._stored = joint_rows(x, y, torch.float64).to(self._stored.device)
-        return self
 
     def draw(self, x: Tensor, y: Tensor) -> CEMSParams:
         """Draw a step for every row."""
@@ -174,7 +175,7 @@ class CEMS(Augmentation[CEMSParams]):
         return (*super().structure, self.neighbors == "batch", self.d == "two_nn")
 
     def at(
-        self, model: nn.Module, place: str | Sequence[str], *, output: int | None = None
+        self, model: nn.Module, place: str | Sequence[str], *, output: int | str | None = None
     ) -> AtLayer[CEMSParams]:
         """Act on the output of a layer of ``model``; see :meth:`Augmentation.at`."""
         places = [place] if isinstance(place, str) else list(place)

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from regaug.augment.across import Across, AcrossRuns, Pair, RunBatches
 from regaug.augment.base import AnyAugmentation, Augmentation
 from regaug.augment.joint import Known
-from regaug.exceptions import ArgumentTypeError
+from regaug.exceptions import ArgumentError, ArgumentTypeError
 
 Draws: TypeAlias = tuple[Any, ...]  # what each part of a chain has drawn
 
@@ -58,8 +58,9 @@ class Compose(Augmentation[Draws]):
     """Apply several augmentations in order, each to what the one before has made.
 
     Every part keeps its own ``p``, ``append`` and ``anneal``; those given here hold for the chain
-    as a whole. :attr:`progress` is shared: setting it here sets it for all parts. So is the
-    generator, because parts with equally seeded ones of their own would not draw independently.
+    as a whole. :attr:`progress` is shared: setting it here sets it for all parts, and with
+    ``total_steps`` the calls of the chain are counted, not those of its parts. So is the generator,
+    because parts with equally seeded ones of their own would not draw independently.
 
     :attr:`params` is a tuple with what each part drew, empty if none of them touched the batch.
 
@@ -68,6 +69,7 @@ class Compose(Augmentation[Draws]):
         p: Probability that a batch is touched by the chain.
         append: Return the originals followed by what the chain makes.
         anneal: Fraction of training over which the probability falls to zero.
+        total_steps: How many calls of the chain make a training; that of the parts if None.
         generator: Source of randomness of the chain and all its parts; the first part's if None.
 
     Example:
@@ -87,13 +89,18 @@ class Compose(Augmentation[Draws]):
         p: float = 1.0,
         append: bool = False,
         anneal: float | None = None,
+        total_steps: int | None = None,
         generator: torch.Generator | None = None,
     ) -> None:
         for part in augmentations:
             _check_part(part)
         if generator is None and augmentations:
             generator = augmentations[0].generator
-        super().__init__(p=p, append=append, anneal=anneal, generator=generator)
+        if total_steps is None:
+            total_steps = _common_total_steps(augmentations)
+        super().__init__(
+            p=p, append=append, anneal=anneal, total_steps=total_steps, generator=generator
+        )
         self.parts = cast(Sequence[AnyAugmentation], nn.ModuleList(augmentations))
         self.learns = any(part.learns for part in augmentations)
         self.paired = any(part.paired for part in augmentations)
@@ -104,6 +111,7 @@ class Compose(Augmentation[Draws]):
         for module in self.modules():  # the parts of a part as well
             if isinstance(module, Augmentation):
                 module.generator, module._progress = self.generator, self._progress
+                module._is_part = module is not self
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
@@ -119,12 +127,10 @@ class Compose(Augmentation[Draws]):
         pairs = zip(self.parts, params, strict=False)  # there are none in a batch left as it is
         return math.prod(part.weight_of(drawn) for part, drawn in pairs)
 
-    def fit(self, x: Tensor, y: Tensor) -> Self:
+    def learn(self, x: Tensor, y: Tensor) -> None:
         """Fit every part on the training rows."""
-        super().fit(x, y)
         for part in self.parts:
             part.fit(x, y)
-        return self
 
     def draw(self, x: Tensor, y: Tensor) -> Draws:
         """Draw for each part in turn; a part sees the batch as the parts before leave it."""
@@ -165,6 +171,9 @@ class Compose(Augmentation[Draws]):
                 stack.enter_context(part.observing(x, y))
             yield
 
+    def _anneals(self) -> bool:
+        return self.anneal is not None or any(part._anneals() for part in self.parts)
+
     def _public(self, params: Draws) -> Draws:
         return tuple(params)
 
@@ -173,6 +182,17 @@ class _Drawn(Draws):
     """The draws of a chain, and what they made of the batch: drawing has to run the chain."""
 
     made: tuple[Known[tuple[Tensor, Tensor]], Known[bool]]  # and whether that is as it was made
+
+
+def _common_total_steps(parts: Sequence[AnyAugmentation]) -> int | None:
+    """Return the number of calls that the parts count, if any do."""
+    given = sorted({part.total_steps for part in parts if part.total_steps is not None})
+    if len(given) > 1:
+        raise ArgumentError(
+            "`total_steps` must be the same in all parts of a chain, which counts its calls for "
+            f"them, got {' and '.join(map(str, given))}. Give it to the chain alone."
+        )
+    return given[0] if given else None
 
 
 def _check_part(part: object) -> None:

@@ -55,7 +55,7 @@ class FOMA(Augmentation[FOMAParams]):
     :math:`s_1 \ge s_2 \ge \dots`. Its leading :math:`k` directions stand for the tangent plane of
     the data; the others are multiplied by :math:`\lambda \sim \mathrm{Beta}(\alpha, \alpha)`, one
     draw per batch. ``rho`` gives the paper's FOMA_rho, ``k="two_nn"`` its FOMA. ``p``, ``append``,
-    ``anneal`` and ``generator`` are options of every :class:`Augmentation`.
+    ``anneal``, ``total_steps`` and ``generator`` are options of every :class:`Augmentation`.
 
     Args:
         alpha: Concentration of the Beta distribution, greater than 0.
@@ -104,10 +104,13 @@ class FOMA(Augmentation[FOMAParams]):
         append: bool = False,
         center: bool = False,
         anneal: float | None = None,
+        total_steps: int | None = None,
         lam_range: Sequence[float] | None = None,
         generator: torch.Generator | None = None,
     ) -> None:
-        super().__init__(p=p, append=append, anneal=anneal, generator=generator)
+        super().__init__(
+            p=p, append=append, anneal=anneal, total_steps=total_steps, generator=generator
+        )
         self.alpha = check_range("alpha", alpha, 0.0, open_low=True)
         if rho is not None and k is not None:
             raise ArgumentError(
@@ -129,12 +132,10 @@ class FOMA(Augmentation[FOMAParams]):
         """Return what the loss is to be multiplied by for a draw."""
         return params.weight
 
-    def fit(self, x: Tensor, y: Tensor) -> Self:
+    def learn(self, x: Tensor, y: Tensor) -> None:
         """Estimate the intrinsic dimension of the joint training rows, for ``k="two_nn_data"``."""
-        super().fit(x, y)
         if self.k == "two_nn_data":
             self._fitted_k.fill_(joint_dimension(x, y))
-        return self
 
     def draw(self, x: Tensor, y: Tensor) -> FOMAParams:
         """Draw lam and find the cut of this batch."""

@@ -13,12 +13,21 @@ from torch import Tensor, nn
 from regaug import _random
 from regaug._registry import unknown
 from regaug.augment import recomputation
-from regaug.exceptions import ArgumentError, PlaceError, RegaugError, UnknownNameError
+from regaug.augment.outputs import check_rows, find_item
+from regaug.augment.structures import Batch, Joined, replace_item
+from regaug.exceptions import (
+    ArgumentError,
+    ArgumentTypeError,
+    PlaceError,
+    RegaugError,
+    UnknownNameError,
+)
 
 INPUT = "input"
 Output = TypeVar("Output")
+Y = TypeVar("Y", bound=Batch)
 Params = TypeVar("Params", covariant=True)
-Augment = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
+Augment = Callable[[Any, Tensor], tuple[Any, Tensor]]
 
 
 class _Acts(Protocol[Params]):
@@ -29,7 +38,7 @@ class _Acts(Protocol[Params]):
 
     @property
     def params(self) -> Params: ...
-    def __call__(self, x: Tensor, y: Tensor, /) -> tuple[Tensor, Tensor]: ...
+    def __call__(self, x: Any, y: Tensor, /) -> tuple[Any, Tensor]: ...
     def observing(self, x: object, y: Tensor) -> AbstractContextManager[None]: ...
 
 
@@ -47,7 +56,7 @@ class AtLayer(Generic[Params]):
         model: nn.Module,
         place: str | Sequence[str],
         *,
-        output: int | None = None,
+        output: int | str | None = None,
     ) -> None:
         names = (place,) if isinstance(place, str) else tuple(place)
         if not names:
@@ -65,17 +74,25 @@ class AtLayer(Generic[Params]):
         return self.augmentation.params
 
     # What a model returns is its own affair.
-    def __call__(self, x: Any, y: Tensor, *args: Any, **kwargs: Any) -> tuple[Any, Tensor]:
+    def __call__(self, x: Any, y: Y, *args: Any, **kwargs: Any) -> tuple[Any, Y]:
         """Return the model's prediction and the targets that belong to it.
 
-        ``x``, ``args`` and ``kwargs`` are the model's arguments; ``y`` has a row for each of ``x``.
+        ``x``, ``args`` and ``kwargs`` are the model's arguments; ``y`` has a row for each of ``x``,
+        and comes back in its form if it is several tensors.
         """
         return self.call(lambda x: self._model(x, *args, **kwargs), x, y)
 
-    def call(self, forward: Callable[[Any], Output], x: Any, y: Tensor) -> tuple[Output, Tensor]:
+    def call(self, forward: Callable[[Any], Output], x: Any, y: Y) -> tuple[Output, Y]:
         """Like a call, for a model that is run by ``forward(x)``, once."""
         if not self._is_active():
             return forward(x), y
+        if isinstance(y, Tensor):
+            return self._call(forward, x, y)  # type: ignore[return-value]  # in its own form
+        targets = Joined("y", y)
+        prediction, rows = self._call(forward, x, targets.rows)
+        return prediction, targets.back(rows)
+
+    def _call(self, forward: Callable[[Any], Output], x: Any, y: Tensor) -> tuple[Output, Tensor]:
         is_compiled = self._has_compiled or _is_compiled(self._model)
         with _uncompiled() if is_compiled else nullcontext():
             return self._run(forward, x, y)
@@ -88,6 +105,11 @@ class AtLayer(Generic[Params]):
         """
         if not self._is_active():
             return step(x, y)
+        if not isinstance(y, Tensor):
+            raise ArgumentTypeError(
+                "`y` must be one tensor for `act_in`, which fills in the targets when the layer "
+                f"runs, got {type(y).__name__}. Put them side by side, or call at(model, place)."
+            )
         copy = y.clone()
         with _uncompiled():
             output, _ = self._run(lambda x: step(x, copy), x, y, copy)
@@ -126,34 +148,15 @@ class AtLayer(Generic[Params]):
     def _augment(
         self, place: str, output: Any, y: Tensor, augment: Augment | None = None
     ) -> tuple[Any, Tensor]:
-        """Augment what a module put out: a tensor, or one item of a tuple."""
-        chosen, number = output, self._output
-        if number is not None and isinstance(output, tuple | list) and place != INPUT:
-            if not 0 <= number < len(output):
-                raise PlaceError(
-                    f"`output` must be one of the {len(output)} outputs of {place!r}, counted from "
-                    f"0, got {number}."
-                )
-            chosen = output[number]
-        if not isinstance(chosen, Tensor):
-            came = f"The module {place!r} puts out" if place != INPUT else "The model is given"
-            raise PlaceError(
-                f"An augmentation acts on a tensor, but here: {came} a {type(chosen).__name__}. "
-                "For a tuple say which item is meant, at(model, place, output=0); else name a "
-                "module whose output is a tensor, for instance the one that takes this output."
-            )
-        if chosen.ndim < 2 or len(chosen) != len(y):
-            raise PlaceError(
-                f"The output of {place!r} must have a row for each of the {len(y)} targets, got "
-                f"shape {tuple(chosen.shape)}. Name a module that puts the batch axis first."
-            )
-        new, new_y = (augment or self.augmentation)(chosen, y)
-        if number is None or chosen is output:
-            return new, new_y
-        items = list(output)
-        items[number] = new
-        is_named = hasattr(output, "_fields")  # a named tuple takes its items one by one
-        return type(output)(*items) if is_named else type(output)(items), new_y
+        """Augment what a module put out: a tensor, or one item of several."""
+        augment = augment or self.augmentation
+        if place == INPUT:
+            return augment(output, y)
+        key = find_item(place, output, self._output)
+        chosen = output if key is None else output[key]
+        check_rows(place, chosen, len(y), self._modules[place])
+        new, new_y = augment(chosen, y)
+        return new if key is None else replace_item(output, key, new), new_y
 
 
 class _Call:

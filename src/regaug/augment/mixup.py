@@ -1,5 +1,6 @@
 """Mixup and C-Mixup: move samples toward other samples."""
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Self
@@ -14,6 +15,7 @@ from regaug.augment.across import Across, AtOnce, Pair, RunBatches
 from regaug.augment.base import Augmentation
 from regaug.augment.joint import as_rows
 from regaug.augment.numbers import Indices, Values
+from regaug.augment.pairs import ENOUGH, PairCheck
 from regaug.exceptions import ArgumentError
 from regaug.functional.mixing import kernel_probabilities, mix
 
@@ -37,7 +39,8 @@ class Mixup(Augmentation[MixupParams]):
     Sample :math:`i` becomes :math:`\lambda (x_i, y_i) + (1 - \lambda) (x_j, y_j)`, with one
     :math:`\lambda \sim \mathrm{Beta}(\alpha, \alpha)` per batch. At a hidden layer,
     ``Mixup().at(net, "layer")``, this is manifold mixup (Verma et al., ICML 2019). ``p``,
-    ``append``, ``anneal`` and ``generator`` are options of every :class:`Augmentation`.
+    ``append``, ``anneal``, ``total_steps`` and ``generator`` are options of every
+    :class:`Augmentation`.
 
     Args:
         alpha: Concentration of the Beta distribution, greater than 0; near 0 samples stay as they
@@ -65,9 +68,12 @@ class Mixup(Augmentation[MixupParams]):
         p: float = 1.0,
         append: bool = False,
         anneal: float | None = None,
+        total_steps: int | None = None,
         generator: torch.Generator | None = None,
     ) -> None:
-        super().__init__(p=p, append=append, anneal=anneal, generator=generator)
+        super().__init__(
+            p=p, append=append, anneal=anneal, total_steps=total_steps, generator=generator
+        )
         self.alpha = check_range("alpha", alpha, 0.0, open_low=True)
         self.paired = bool(paired)
 
@@ -114,7 +120,9 @@ class CMixup(Mixup):
     proportional to :math:`\exp(-|y_i - y_j|^2 / (2 b^2))`; a sample may be its own partner, as in
     the authors' script. The paper draws from the whole training set: that is ``paired=True``
     together with ``KernelPairSampler(y, batch_size, bandwidth=b)``. Without it partners are drawn
-    within the batch, which works with any loader.
+    within the batch, which works with any loader. Batches that were promised to be pairs and are
+    none are found, after some 4,000 pairs whose targets are no closer than chance, and a warning
+    says what to do.
 
     Args:
         alpha: Concentration of the Beta distribution, greater than 0.
@@ -144,12 +152,38 @@ class CMixup(Mixup):
         p: float = 1.0,
         append: bool = False,
         anneal: float | None = None,
+        total_steps: int | None = None,
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__(
-            alpha, paired=paired, p=p, append=append, anneal=anneal, generator=generator
+            alpha,
+            paired=paired,
+            p=p,
+            append=append,
+            anneal=anneal,
+            total_steps=total_steps,
+            generator=generator,
         )
         self.bandwidth = check_range("bandwidth", bandwidth, 0.0, open_low=True)
+        self._check = PairCheck() if self.paired else None
+
+    def draw(self, x: Tensor, y: Tensor) -> MixupParams:
+        """Draw lam and the partners."""
+        params = super().draw(x, y)
+        if self._check is not None and (share := self._check.look(y)) is not None:
+            warnings.warn(
+                "CMixup(paired=True) mixes row i with row n / 2 + i, whose targets should be "
+                f"close, but in {ENOUGH:,} comparisons that partner was closer than another row in "
+                f"{share:.0%} only, as by chance. Take the batches from KernelPairSampler(y, "
+                "batch_size, bandwidth=...), with a bandwidth below the spread of the targets, or "
+                "leave out `paired` for partners within a plain batch.",
+                stacklevel=2,
+            )
+        return params
+
+    def trust_pairs(self) -> None:
+        """Do not look whether the batches are pairs: whoever makes them knows."""
+        self._check = None
 
     @classmethod
     def across(cls, parts: Sequence[Self], *, ahead: bool = False) -> Across:

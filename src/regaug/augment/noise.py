@@ -26,7 +26,8 @@ class NoiseParams:
 class GaussianNoise(Augmentation[NoiseParams]):
     r"""Add independent noise from :math:`N(0, \sigma^2)` to inputs and targets.
 
-    ``p``, ``append``, ``anneal`` and ``generator`` are options of every :class:`Augmentation`.
+    ``p``, ``append``, ``anneal``, ``total_steps`` and ``generator`` are options of every
+    :class:`Augmentation`.
 
     Args:
         sigma: Standard deviation of the noise, at least 0, in units of the data: scale inputs and
@@ -49,9 +50,12 @@ class GaussianNoise(Augmentation[NoiseParams]):
         p: float = 1.0,
         append: bool = False,
         anneal: float | None = None,
+        total_steps: int | None = None,
         generator: torch.Generator | None = None,
     ) -> None:
-        super().__init__(p=p, append=append, anneal=anneal, generator=generator)
+        super().__init__(
+            p=p, append=append, anneal=anneal, total_steps=total_steps, generator=generator
+        )
         self.sigma = check_range("sigma", sigma, 0.0)
 
     def draw(self, x: Tensor, y: Tensor) -> NoiseParams:

@@ -75,7 +75,12 @@ def path(name: Name, as_json: AsJSON = False) -> None:
 
 
 def _describe(name: str) -> Row:
-    place, info = named.where(name), named.info(name)
+    try:
+        place, info = named.where(name), named.info(name)
+    except RegaugError as error:  # of a package that cannot be imported, say
+        empty = dict.fromkeys(("license", "citation", "origin"), "")
+        own = {"name": name, "task": "-", "here": False, "path": None, "get": str(error)}
+        return own | empty
     return {
         "name": name,
         "task": info.task,

@@ -53,7 +53,7 @@ class Part(Dataset[tuple[Tensor, Tensor]]):
 
     Attributes:
         x: Inputs ``(n, *features)``: a float32 tensor, or read when asked for.
-        y: Targets ``(n, m)``, float32.
+        y: Targets ``(n, m)``, float32; given as ``(n,)`` they become one column.
         rows: Their places in the whole data set.
         groups: Group of every sample, where there are groups.
     """
@@ -62,6 +62,10 @@ class Part(Dataset[tuple[Tensor, Tensor]]):
     y: Tensor
     rows: Rows
     groups: NDArray[np.generic] | None = None
+
+    def __post_init__(self) -> None:
+        if self.y.ndim == 1:
+            object.__setattr__(self, "y", self.y[:, None])
 
     def __len__(self) -> int:
         return len(self.y)

@@ -8,6 +8,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 
 from regaug import _random, methods
+from regaug.augment.structures import join
 from regaug.exceptions import ArgumentError, MissingExtraError, PlaceError
 from regaug.samplers import BatchSampler
 
@@ -146,7 +147,7 @@ class _Augmenting:
             x, y = unpack_data(batch)
             ys.append(to_tensor(y, device="cpu"))
             if self.augmentation.learns:
-                xs.append(to_tensor(x, device="cpu"))
+                xs.append(join("X", to_tensor(x, device="cpu")))
         y = torch.cat(ys)
         if xs:
             self.ready.fit(torch.cat(xs), y)

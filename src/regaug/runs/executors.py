@@ -16,6 +16,7 @@ from typing import TypeAlias, TypeVar
 
 from regaug.exceptions import ArgumentError, RegaugError
 from regaug.runs.record import RunRecord
+from regaug.runs.registrations import Registration, pack, unpack
 from regaug.runs.threads import one_thread, use_one_thread
 from regaug.runs.worker import Task, Worker
 
@@ -56,9 +57,12 @@ def run_in_processes(
 
 
 def process_pool(worker: Worker, jobs: int) -> ProcessPoolExecutor:
-    """Return processes that have a copy of the worker; each is started when there is a task."""
+    """Return processes that have a copy of the worker; each is started when there is a task.
+
+    They know what has been registered in this process, as far as it can be sent.
+    """
     # Not forked: a fork of a process whose torch has threads can hang.
-    return ProcessPoolExecutor(jobs, get_context("spawn"), _start, (worker,))
+    return ProcessPoolExecutor(jobs, get_context("spawn"), _start, (worker, pack()))
 
 
 def run_in_pool(
@@ -129,9 +133,10 @@ def handling(number: signal.Signals, handler: Handler) -> Iterator[None]:
         signal.signal(number, before)
 
 
-def _start(worker: Worker) -> None:
+def _start(worker: Worker, registrations: Iterable[Registration]) -> None:
     global _worker
     _worker = worker
+    unpack(registrations)
     use_one_thread()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # where processes do not inherit it
     threading.Thread(target=_end_with_parent, daemon=True).start()

@@ -13,6 +13,7 @@ from typing import Any
 from regaug.exceptions import MissingExtraError, RegaugError
 from regaug.runs.executors import handling, keep_busy
 from regaug.runs.record import RunRecord
+from regaug.runs.registrations import pack, unpack
 from regaug.runs.threads import use_one_thread
 from regaug.runs.worker import Task, Worker
 
@@ -56,7 +57,8 @@ def run_on_ray(worker: Worker, tasks: Iterable[Task], *, jobs: int) -> Iterator[
     """
     ray = _ray()
     do = ray.remote(num_cpus=1, max_retries=_RETRIES)(_do)
-    place = ray.put(worker)
+    # Ray can send classes of a notebook too.
+    place = ray.put((worker, pack(ray.cloudpickle.dumps)))
     running: list[Any] = []
 
     def start(task: Task) -> Any:
@@ -95,8 +97,9 @@ def _fetch(place: Any) -> Worker:
     with warnings.catch_warnings():
         # The rows are in memory that processes share and may only read, which is all they do.
         warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
-        worker: Worker = _ray().get(place)
-    return worker
+        worker, registrations = _ray().get(place)
+    unpack(registrations)
+    return worker  # type: ignore[no-any-return]
 
 
 def _check_listening(address: str) -> None:

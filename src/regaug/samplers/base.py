@@ -1,6 +1,7 @@
 """What every batch sampler shares: seed, epoch, and a share of the batches for every rank."""
 
-from collections.abc import Callable, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -22,11 +23,14 @@ class BatchSampler(Sampler[list[int]]):
     """Batches of indices for ``DataLoader(..., batch_sampler=...)``.
 
     An epoch uses every index at most once. The batches of an epoch depend on ``seed`` and the
-    epoch alone. In distributed training every process makes the same batches and takes its own,
-    disjoint, equally large share of them; batches that do not fill a round are left out.
+    epoch alone. Every iteration to the end is followed by the next epoch, with other batches; one
+    that is abandoned, such as a look at the first batch, does not count. :meth:`set_epoch` chooses
+    the epoch, :meth:`state_dict` is for a training that goes on later.
 
-    Lightning and Fabric call ``set_epoch`` through :attr:`sampler`; the Trainer needs
-    ``use_distributed_sampler=False``, because it would replace this sampler otherwise.
+    In distributed training every process makes the same batches and takes its own, disjoint,
+    equally large share of them; batches that do not fill a round are left out. Lightning and Fabric
+    call ``set_epoch`` through :attr:`sampler`; the Trainer needs ``use_distributed_sampler=False``,
+    because it would replace this sampler otherwise.
 
     Args:
         y: Targets of the training set, ``(n,)`` or ``(n, *targets)``: a tensor or an array.
@@ -35,7 +39,13 @@ class BatchSampler(Sampler[list[int]]):
         drop_last: Leave out the last batch if it is smaller than the others.
         rank: This process; asked from ``torch.distributed`` at every epoch if None.
         world_size: Number of processes; likewise.
+
+    Attributes:
+        epoch: The epoch whose batches come next, counted from 0.
     """
+
+    #: Whether a batch is samples followed by their partners, twice ``batch_size`` in all.
+    paired = False
 
     def __init__(
         self,
@@ -52,6 +62,8 @@ class BatchSampler(Sampler[list[int]]):
         self.seed = check_integer("seed", seed, 0)
         self.drop_last = bool(drop_last)
         self.epoch = 0
+        self._turn = 0  # counts the changes of the epoch
+        self._abandoned = 0  # iterations of this epoch that have begun, and not come to an end
         if (rank is None) != (world_size is None):
             raise ArgumentError(
                 f"`rank` and `world_size` go together, got rank={rank} and world_size={world_size}."
@@ -67,18 +79,53 @@ class BatchSampler(Sampler[list[int]]):
         return self
 
     def set_epoch(self, epoch: int) -> None:
-        """Choose the epoch whose batches come next; without it every epoch is the same."""
+        """Choose the epoch whose batches come next; from there it goes on by itself.
+
+        An iteration that is under way keeps its batches, and does not count when it ends.
+        """
         self.epoch = check_integer("epoch", epoch, 0)
+        self._turn += 1
+        self._abandoned = 0
+
+    def state_dict(self) -> dict[str, int]:
+        """Return where to go on later: the epoch that is under way, or that comes next."""
+        return {"epoch": self.epoch}
+
+    def load_state_dict(self, state_dict: Mapping[str, int]) -> None:
+        """Go on with the epoch of :meth:`state_dict`, from its first batch."""
+        if "epoch" not in state_dict:
+            raise ArgumentError(
+                "`state_dict` must be what state_dict() of a batch sampler returns, with an "
+                f"'epoch', got {dict(state_dict)!r}."
+            )
+        self.set_epoch(state_dict["epoch"])
 
     def __len__(self) -> int:
         return self._n_batches() // self._place()[1]
 
     def __iter__(self) -> Iterator[list[int]]:
-        for batch in self.epoch_batches():
+        batches, turn = self.epoch_batches(), self._turn
+        self._warn_of_repetition()
+        for number, batch in enumerate(batches, 1):
+            # With its last batch, not after it: whoever counts the batches never asks for more.
+            if turn == self._turn and number == len(batches):
+                self.set_epoch(self.epoch + 1)
+            elif turn == self._turn and number == 2:  # one batch is but a look
+                self._abandoned += 1
             yield batch.tolist()
 
+    def _warn_of_repetition(self) -> None:
+        if self._abandoned == 2:
+            self._abandoned += 1  # once is enough
+            warnings.warn(
+                f"{type(self).__name__} begins epoch {self.epoch} for the third time, with the "
+                "same batches: an iteration that is abandoned does not count. If every epoch is "
+                "to be that short, call sampler.set_epoch(epoch) before each.",
+                stacklevel=3,
+            )
+
     def epoch_batches(self) -> list[Indices]:
-        """Return the batches of this epoch as arrays, for whoever wants them all at once."""
+        """Return the batches of this epoch as arrays, all at once; that is no iteration."""
         (rank, world_size), n_batches = self._place(), self._n_batches()
         rng = _random.numpy_generator(_random.Stream.BATCHES, self.seed, self.epoch)
         order = self._order(rng)

@@ -45,6 +45,7 @@ class KernelPairSampler(RandomBatchSampler):
         True
     """
 
+    paired = True
     #: Distances held in memory at a time (32 MB), where there are several targets.
     block = 2**22
 

@@ -19,6 +19,7 @@ from regaug.exceptions import ArgumentError, ArgumentTypeError, RegaugError
 from regaug.metrics import MetricName
 from regaug.problems import MOST_ROWS, Problem
 from regaug.runs.record import RunRecord
+from regaug.runs.registrations import check_methods
 from regaug.runs.run import Run
 from regaug.runs.store import Store
 from regaug.runs.tasks import Executor, Report, Workforce, do_runs, estimate_seconds
@@ -152,6 +153,8 @@ def run_plan(
     observer: Observer | None = None,
 ) -> Study:
     """Do the runs of a plan that a folder does not have yet, and return what they say."""
+    if workforce.jobs > 1 and workforce.executor == "process":
+        check_methods(plan.config.methods)  # now, not when their turn comes
     store = Store(folder, plan.config.to_dict())
     summary = getattr(data, "summary", plan.config.problem)
     notes = [summary, *plan.notes]

@@ -52,8 +52,8 @@ def fit(
     ``torchrun`` all its processes train together, each on its own share of the batches.
 
     Args:
-        model: From inputs ``(n, *features)`` to predictions ``(n, m)``. It is trained in place and
-            has the best epoch's weights afterwards.
+        model: From inputs ``(n, *features)`` to predictions ``(n, m)``, or ``(n,)`` of one target.
+            It is trained in place and has the best epoch's weights afterwards.
         data: Training, validation and test rows.
         method: One of ``regaug.methods.names()``.
         settings: Epochs, rates, seed, and changes to the method's own settings.

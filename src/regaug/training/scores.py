@@ -12,6 +12,7 @@ from regaug._registry import lookup
 from regaug.data.base import Part, Rows, Split
 from regaug.data.scaling import StandardizedSplit
 from regaug.metrics import Scores, evaluate
+from regaug.training.step import as_column
 
 Predict = Callable[[Part], Tensor]
 
@@ -76,7 +77,7 @@ def predict(model: nn.Module, part: Part, fabric: Any) -> Tensor:
     numbers = math.prod(part.x.shape[1:])
     size = max(1, min(_MOST_ROWS, _MOST_NUMBERS // max(numbers, 1)))
     chunks = torch.split(rows, size)
-    own = torch.cat([_forward(model, part.x[chunk], fabric) for chunk in chunks])
+    own = as_column(torch.cat([_forward(model, part.x[chunk], fabric) for chunk in chunks]))
     if world_size > 1:
         own = fabric.all_gather(own).reshape(-1, *own.shape[1:])[:n]
     return own.cpu()

@@ -47,13 +47,19 @@ class AugmentedLoss(nn.Module):
         else:
             prediction, y = self._at(x, y)
             weight *= augmentation.weight
-        if prediction.shape != y.shape:
+        column = as_column(prediction)
+        if column.shape != y.shape:
             raise ArgumentError(
                 f"`model` must put out a prediction for every target, {tuple(y.shape)}, got "
                 f"{tuple(prediction.shape)}."
             )
-        loss = F.mse_loss(prediction, y)
+        loss = F.mse_loss(column, y)
         return loss if weight == 1.0 else weight * loss
+
+
+def as_column(prediction: Tensor) -> Tensor:
+    """Return predictions of one target, ``(n,)``, as a column: nets are written in both ways."""
+    return prediction[:, None] if prediction.ndim == 1 else prediction
 
 
 def make_optimizer(model: nn.Module, settings: Settings, *, fused: bool) -> torch.optim.Optimizer:

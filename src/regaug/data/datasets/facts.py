@@ -5,13 +5,15 @@ of them.
 """
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any
 
-from regaug.data.base import Info
+from regaug._registry import Registry
+from regaug.data.base import Data, Info
 from regaug.data.datasets.download import KINDS
+from regaug.exceptions import ArgumentError, ArgumentTypeError
 
 
 @dataclass(frozen=True)
@@ -39,20 +41,21 @@ class Named:
 
     Attributes:
         info: Its facts.
-        loader: ``"module:function"`` in ``regaug.data.datasets``; the function returns the data.
+        loader: A function that returns the data; or ``"module:function"`` in
+            ``regaug.data.datasets``.
         needs: Files or folders that it is read from; none if it needs no file.
         options: What the loader is always called with.
         note: A remark for a listing.
     """
 
     info: Info
-    loader: str
+    loader: str | Callable[..., Data]
     needs: tuple[str, ...] = ()
     options: Mapping[str, object] = field(default_factory=dict)
     note: str = ""
 
 
-DATASETS: dict[str, Named] = {}
+_OWN: dict[str, Named] = {}
 FILES: dict[str, File] = {}
 FOLDERS: dict[str, str] = {}  # that nobody but the user can get: path to how
 
@@ -71,9 +74,18 @@ def _add(name: str, entry: dict[str, Any]) -> None:
     own = {key: entry.pop(key) for key in ("loader", "options", "note") if key in entry}
     needs = tuple(entry.pop("needs", ()))
     FOLDERS.update((path, by_hand) for path in needs if by_hand and path not in FILES)
-    DATASETS[name] = Named(Info(name, **entry), needs=needs, **own)
+    _OWN[name] = Named(Info(name, **entry), needs=needs, **own)
+
+
+def _check(name: str, named: Named) -> None:
+    if not isinstance(named, Named):
+        raise ArgumentTypeError(f"`named` must be a regaug.data.Named, got {type(named).__name__}.")
+    if named.info.name != name:
+        raise ArgumentError(f"`info.name` must be {name!r}, got {named.info.name!r}.")
 
 
 _TEXT = files(__package__).joinpath("datasets.toml").read_text("utf-8")
 for _name, _entry in tomllib.loads(_TEXT).items():
     _add(_name, _entry)
+
+DATASETS: Registry[Named] = Registry("data set", "regaug.datasets", _OWN, check=_check)

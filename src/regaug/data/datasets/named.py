@@ -1,9 +1,10 @@
 """Data sets by name: load one, say where it is, fetch it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, KeysView
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
+from typing import TypeAlias, cast
 
 from regaug._registry import lookup
 from regaug.data.base import Data, Info
@@ -11,7 +12,8 @@ from regaug.data.datasets.facts import DATASETS, Named
 from regaug.data.datasets.files import by_hand, fetchable, locate
 from regaug.exceptions import DataNotFoundError
 
-NAMES = tuple(DATASETS)
+_Loader: TypeAlias = Callable[..., Data]
+NAMES: KeysView[str] = DATASETS.keys()  # always those that are known
 
 
 def load(name: str, **options: object) -> Data:
@@ -28,12 +30,38 @@ def load(name: str, **options: object) -> Data:
         (100, 60)
     """
     named = _lookup(name)
-    module, _, function = named.loader.partition(":")
-    loader: Callable[..., Data] = getattr(import_module(f"regaug.data.datasets.{module}"), function)
+    loader = named.loader
+    if isinstance(loader, str):
+        module, _, function = loader.partition(":")
+        loader = cast(_Loader, getattr(import_module(f"regaug.data.datasets.{module}"), function))
     known = {key: None for key in signature(loader).parameters if key not in named.options}
     for option in options:
         lookup(f"option of {name}", option, known)
     return loader(**named.options, **options)
+
+
+def register(name: str, named: Named, *, replace: bool = False) -> None:
+    """Make a data set of your own known by a name, to :func:`load`, problems and the command line.
+
+    Worker processes know it too, if its loader is defined in a module that they can import. A
+    package makes its data sets known in every process by entry points in the group
+    ``regaug.datasets``, each a :class:`Named` under its name.
+
+    Args:
+        name: Lower-case letters, digits and dashes; the same as in the facts.
+        named: The facts, and a function that returns the data.
+        replace: Take the place of a data set of that name; otherwise it is refused.
+
+    Example:
+        >>> from regaug.data import ArrayData
+        >>> facts = Info("squares", task="table", metric="rmse", split="At random.")
+        >>> def load_squares():
+        ...     return ArrayData([[float(i)] for i in range(50)], range(50), info=facts)
+        >>> register("squares", Named(facts, load_squares))  # doctest: +SKIP
+        >>> len(load("squares"))  # doctest: +SKIP
+        50
+    """
+    DATASETS.register(name, named, replace=replace)
 
 
 def info(name: str) -> Info:

@@ -9,11 +9,11 @@ from torch.utils.data import DataLoader, IterableDataset, Sampler
 
 from regaug import _random
 from regaug._registry import lookup
+from regaug.augment.collate import Get
+from regaug.augment.structures import join
 from regaug.exceptions import ArgumentError, ArgumentTypeError
 from regaug.samplers import SAMPLERS
 
-Get = Callable[[Any], tuple[Tensor, Tensor]]
-Set = Callable[[Any, Tensor, Tensor], Any]
 # A name, something that makes a batch sampler of (y, batch_size), or a batch sampler.
 AnySampler = str | Callable[..., Iterable[list[int]]] | Sampler[list[int]]
 
@@ -25,27 +25,7 @@ _KEPT = (
 _READ_AT_ONCE = 256
 
 
-def get_pair(batch: Any, get: Get | None = None) -> tuple[Tensor, Tensor]:
-    """Return x and y of a batch ``(x, y)``, or what ``get(batch)`` says they are."""
-    pair = batch if get is None else get(batch)
-    if isinstance(pair, tuple | list) and len(pair) == 2:
-        x, y = pair
-        if isinstance(x, Tensor) and isinstance(y, Tensor):
-            return x, y
-    came = type(pair).__name__
-    if isinstance(pair, tuple | list):
-        came = f"{came} of {', '.join(type(item).__name__ for item in pair) or 'nothing'}"
-    name, way_out = "`get(batch)`", "It returns the x and the y of the batch."
-    if get is None:
-        name = "A training batch"
-        way_out = (
-            "Say where they are: AugmentCallback(..., get=lambda batch: (x, y), set=lambda batch, "
-            "x, y: batch), with the batch's x and y, and a new batch."
-        )
-    raise ArgumentTypeError(f"{name} must be (x, y), two tensors, got a {came}. {way_out}")
-
-
-def set_pair(batch: Any, x: Tensor, y: Tensor) -> Any:
+def set_pair(batch: Any, x: Any, y: Any) -> Any:
     """Return a batch like this one with another x and y; a named tuple takes them one by one."""
     return type(batch)(x, y) if hasattr(batch, "_fields") else type(batch)((x, y))
 
@@ -88,7 +68,8 @@ def with_sampler(loader: Any, sampler: AnySampler, get: Get, *, seed: int) -> Da
                 f"{type(loader.batch_sampler).__name__}, does not tell. Make the loader with "
                 "batch_size=..., or give `sampler` a sampler that has been made."
             )
-        y = torch.cat([get(batch)[1].detach().cpu() for batch in _batches_in_order(loader)])
+        pairs = map(get, _batches_in_order(loader))
+        y = torch.cat([join("y", batch).detach().cpu() for _, batch in pairs])
         drop_last = bool(getattr(loader.batch_sampler, "drop_last", False))
         batches = make(y, min(size, len(y)), seed=seed, drop_last=drop_last)
     try:
@@ -102,9 +83,9 @@ def with_sampler(loader: Any, sampler: AnySampler, get: Get, *, seed: int) -> Da
 
 
 def read_rows(loader: Any, get: Get, name: str) -> tuple[Tensor, Tensor]:
-    """Return all x and y of the data set; ``name`` is what needs them."""
+    """Return all x and y of the data set as rows; ``name`` is what needs them."""
     check_map_style(loader, name)
-    pairs = [get(batch) for batch in _batches_in_order(loader)]
+    pairs = [(join("x", x), join("y", y)) for x, y in map(get, _batches_in_order(loader))]
     return torch.cat([x for x, _ in pairs]), torch.cat([y for _, y in pairs])
 
 

@@ -10,7 +10,9 @@ from torch import Tensor
 from regaug import _random, methods
 from regaug._checks import check_choice
 from regaug.augment import Augmentation
+from regaug.augment.collate import Get, Set, check_both, get_pair
 from regaug.augment.layer import INPUT, AtLayer
+from regaug.augment.structures import Batch, count_rows
 from regaug.exceptions import ArgumentError, ArgumentTypeError, CheckpointError
 from regaug.integrations.lightning import batches, trainers
 from regaug.integrations.lightning.base import Callback
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 
     from regaug.functional.foma import Targets
 
-Run = Callable[[Tensor, Tensor], Any]  # the rest of a training step, from x and y on
+Run = Callable[[Any, Any], Any]  # the rest of a training step, from x and y on
 
 
 class AugmentCallback(Callback):
@@ -32,9 +34,9 @@ class AugmentCallback(Callback):
     copy that gets its new values when the layer runs, so the step's own loss uses them; a step
     that computes from y before its forward pass would miss them, which is an error.
 
-    ``anneal`` follows the trainer's epochs or steps. What must be learned from the training rows is
-    learned when ``fit`` starts. A run that goes on from a checkpoint draws what the uninterrupted
-    run would have drawn.
+    ``anneal`` follows the trainer's epochs or steps, unless the augmentation has ``total_steps``
+    and counts by itself. What must be learned from the training rows is learned when ``fit``
+    starts. A run that goes on from a checkpoint draws what the uninterrupted run would have drawn.
 
     Args:
         aug: An augmentation, or a method's name (``regaug.methods.names()``), which stands for an
@@ -62,8 +64,8 @@ class AugmentCallback(Callback):
         *,
         sampler: batches.AnySampler | None = None,
         targets: "Targets" = "joint",
-        get: batches.Get | None = None,
-        set: batches.Set | None = None,
+        get: Get | None = None,
+        set: Set | None = None,
     ) -> None:
         super().__init__()
         self._ready: methods.Prepared | None = None
@@ -77,13 +79,13 @@ class AugmentCallback(Callback):
                 "`aug` must be an augmentation such as regaug.FOMA(), or the name of a method, got "
                 f"{aug!r}."
             )
-        if (get is None) != (set is None):
-            raise ArgumentError("`get` and `set` go together: give both, or none of them.")
+        check_both(get, set)
         self.augmentation = aug
         self.place = place
         self.sampler = None if sampler is None else batches.check_sampler(sampler)
         self.targets: Targets = check_choice("targets", targets, ("joint", "keep"))
-        self._get, self._set = partial(batches.get_pair, get=get), set or batches.set_pair
+        self._get = partial(get_pair, get=get, user="AugmentCallback(..., ")
+        self._set = set or batches.set_pair
         self._seed = aug.generator.initial_seed()
         self._undo = ExitStack()  # what is to be put back when `fit` ends
         self._at: AtLayer[Any] | None = None
@@ -120,6 +122,7 @@ class AugmentCallback(Callback):
         generator = self.augmentation.generator
         self._seed = generator.initial_seed()
         self._undo.callback(generator.set_state, generator.get_state())
+        self.augmentation.progress = 0.0  # a checkpoint says otherwise, later
         if self.sampler is not None:
             self._undo.callback(trainers.replace_loader(trainer, self._make_loader))
 
@@ -145,7 +148,8 @@ class AugmentCallback(Callback):
     ) -> None:
         """Note how far training is."""
         self._batch = batch_idx
-        self.augmentation.progress = trainers.progress_of(trainer, batch_idx)
+        if self.augmentation.total_steps is None:  # or it counts by itself
+            self.augmentation.progress = trainers.progress_of(trainer, batch_idx)
 
     def teardown(self, trainer: "Trainer", pl_module: "LightningModule", stage: str) -> None:
         """Put everything back."""
@@ -187,28 +191,34 @@ class AugmentCallback(Callback):
         self.augmentation.generator.manual_seed(seed)
         self.augmentation.params = self.augmentation.neutral  # it may be left out of this step
 
-        def run(x: Tensor, y: Tensor) -> Any:
+        def run(x: Batch, y: Batch) -> Any:
             return step(self._set(batch, x, y), *args, **kwargs)
 
         x, y = self._get(batch)
         if self._at is None:
             return self._act_at_inputs(run, x, y)
+        if not isinstance(y, Tensor):
+            raise ArgumentTypeError(
+                "The targets must be one tensor for AugmentCallback at a layer, which fills them "
+                f"in when the layer runs, got a {type(y).__name__}. Act on the inputs, or put them "
+                "side by side with `get` and `set`."
+            )
         if self._ready is not None and self._ready.inputs_too:
             return self._act_at_inputs(partial(self._act_at_layer, self._at, run), x, y)
         return self._act_at_layer(self._at, run, x, y)
 
-    def _act_at_inputs(self, run: Run, x: Tensor, y: Tensor) -> Any:
+    def _act_at_inputs(self, run: Run, x: Batch, y: Batch) -> Any:
         new_x, new_y = self.augmentation(x, y)
         weight = self.augmentation.weight
-        if self.targets == "keep" and len(new_x) != len(y):
+        if self.targets == "keep" and (made := count_rows(new_x)) != (given := count_rows(y)):
             raise ArgumentError(
-                f'`targets` must be "joint" for an augmentation that makes {len(new_x)} rows of '
-                f'{len(y)}, got "keep".'
+                f'`targets` must be "joint" for an augmentation that makes {made} rows of '
+                f'{given}, got "keep".'
             )
         return batches.scale_loss(run(new_x, new_y if self.targets == "joint" else y), weight)
 
-    def _act_at_layer(self, at: AtLayer[Any], run: Run, x: Tensor, y: Tensor) -> Any:
-        def step(x: Tensor, new_y: Tensor) -> Any:
+    def _act_at_layer(self, at: AtLayer[Any], run: Run, x: Batch, y: Tensor) -> Any:
+        def step(x: Batch, new_y: Tensor) -> Any:
             if self.targets == "keep":
                 return run(x, y)
             # The first step that gets its targets late is guarded, the others are alike. They are

@@ -33,10 +33,12 @@ def progress_of(trainer: "Trainer", batch: int) -> float:
 def check_end(augmentation: Augmentation[Any], trainer: "Trainer") -> None:
     """Refuse to anneal over a training that has no end."""
     has_end = (trainer.max_epochs or -1) > 0 or trainer.max_steps > 0
-    if not has_end and any(part.anneal is not None for part in _parts(augmentation)):
+    if has_end or augmentation.total_steps is not None:
+        return
+    if any(part.anneal is not None for part in _parts(augmentation)):
         raise ArgumentError(
             "`anneal` is a share of training, so the trainer must know its end: give it max_epochs "
-            "or max_steps, got neither."
+            "or max_steps, or the augmentation total_steps, got none of them."
         )
 
 

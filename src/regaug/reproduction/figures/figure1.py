@@ -97,8 +97,9 @@ def _augment_all(seed: int) -> Iterator[tuple[str, tuple[Tensor, Tensor]]]:
 
     def run(augment: AnyAugmentation, sampler: BatchSampler) -> tuple[Tensor, Tensor]:
         augment.generator.manual_seed(_random.derive(_random.Stream.FIGURES, seed))
-        new = [torch.column_stack(augment(x[batch], y[batch])) for batch in sampler]
-        return points[[row for batch in sampler for row in batch]], torch.cat(new)
+        batches = [torch.from_numpy(batch) for batch in sampler.epoch_batches()]
+        new = [torch.column_stack(augment(x[batch], y[batch])) for batch in batches]
+        return points[torch.cat(batches)], torch.cat(new)
 
     yield "Gaussian noise", run(GaussianNoise(0.13), at_random)
     yield "mixup", run(Mixup(alpha=1.0), at_random)

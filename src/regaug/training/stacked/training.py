@@ -14,7 +14,7 @@ from regaug.augment.layer import INPUT
 from regaug.data.base import Split
 from regaug.exceptions import ArgumentError, PlaceError
 from regaug.models.mlp import MLP, NetForm
-from regaug.samplers import BatchSampler, KernelPairSampler
+from regaug.samplers import BatchSampler
 from regaug.training.checkpoint import load_weights
 from regaug.training.results import Ending, Epoch, is_best, why_end
 from regaug.training.settings import Settings
@@ -79,7 +79,7 @@ class Training:
             self.settings.metric,
             self.has_validation,
             self.sampler.batch_size,
-            isinstance(self.sampler, KernelPairSampler),  # its batches have twice as many rows
+            self.sampler.paired,  # then batches have twice as many rows
             self.places,
             *self.augmentation.structure,
         )
