@@ -81,6 +81,13 @@ def test_words_for_nothing_do_not_count_against_the_numbers():
     assert read(a=[*map(str, prices(10)), *["unknown"] * 40]).frame["a"].dtype == np.float64
 
 
+def test_numbers_with_a_unit_are_numbers_if_half_of_the_values_are():
+    found = read(fee=["$5", "$7", "free", "$5", "$12", "free"])
+    assert found.frame["fee"].isna().sum() == 2
+    assert "taken as missing: 'free' 2 times" in found.notes[1]
+    assert read(fee=["$5", "free", "closed"]).readings == ()
+
+
 def test_grades_with_many_words_stay_texts_and_that_is_said():
     assert notes(a=["1", "2", "3", "1", "many"] * 8) == (
         "'a' kept as text: 20 % of its values are no numbers ('many' 8 times)"
@@ -91,6 +98,8 @@ def test_different_units_stay_texts_and_that_is_said():
     assert notes(a=["5 km", "3 mi", "7 km", "1 mi"]) == (
         "'a' kept as text: its numbers have different units ('5 km', '3 mi')"
     )
+    assert "different units" in notes(a=["5 km"] * 18 + ["3 mi"] * 2)
+    assert read(a=["5 km", "7 km"] * 20 + ["3 mi"]).frame["a"].isna().sum() == 1
 
 
 @pytest.mark.parametrize("codes", [["00123", "00456", "10000"], ["007", "unknown", "123"]])
@@ -138,6 +147,22 @@ def test_other_columns_decide_what_a_column_leaves_open():
 def test_a_plain_column_with_decimal_points_speaks_against_commas():
     found = read(a=["1.234", "5.678"], b=["1,5", "2,5"], c=["1.5", "2.5"]).frame
     assert found["a"].tolist() == [1.234, 5.678]
+
+
+def test_points_between_thousands_are_seen_where_semicolons_show_decimal_commas():
+    texts = ["1.234", "567", "12.500", "89", "2.345", "3.456", "7.000"]
+
+    def column(decimal, **others):
+        return (
+            read_columns(pd.DataFrame({"a": texts} | others), decimal=decimal).frame["a"].tolist()
+        )
+
+    thousands = [1234, 567, 12500, 89, 2345, 3456, 7000]
+    assert column(",") == thousands
+    assert column(None) == [float(text) for text in texts]
+    assert column(",", b=["1.5"] * 7) == [float(text) for text in texts]
+    only = read_columns(pd.DataFrame({"a": ["1.234", "2.345"] * 5}), decimal=",")
+    assert only.frame["a"].tolist()[:2] == [1.234, 2.345]
 
 
 def test_true_and_false_in_several_spellings_are_flags():

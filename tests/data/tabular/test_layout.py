@@ -42,6 +42,7 @@ def test_delimiters_in_quotes_do_not_count():
         ("Sales of 2024\n", 2, "1 line above the header left out: 'Sales of 2024'."),
         ("Sales of 2024,,\n,,\n", 3, "2 lines above the header left out: 'Sales of 2024'."),
         ('"Sales, all of them"\n', 2, "1 line above the header left out: 'Sales, all of them'."),
+        (",,\n", 2, "1 line above the header left out."),
         ("sep=,\n", 2, None),
     ],
 )

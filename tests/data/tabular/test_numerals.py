@@ -84,6 +84,7 @@ def test_whole_numbers_are_read_back_where_one_has_two_groups(numbers, style, af
         (["0,123", "1,500"], [0.123, 1.5]),
         (["1.234.567", "1.234"], [1234567, 1234]),
         (["1 year", "3 years"], [1, 3]),
+        (["1st", "2nd", "3rd", "14th"], [1, 2, 3, 14]),
     ],
 )
 def test_other_ways_to_write_numbers_are_read(texts, expected):

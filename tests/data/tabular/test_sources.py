@@ -111,6 +111,14 @@ def test_cells_are_as_they_are_written_and_frames_have_types(tmp_path):
     pd.testing.assert_frame_equal(typed(cells), frame)
 
 
+def test_a_group_that_is_written_as_nothing_is_none(tmp_path):
+    frame = houses().assign(group=lambda f: f["city"])
+    frame.loc[:3, "group"] = "NA"
+    frame.to_csv(tmp_path / "h.csv", index=False)
+    table = read_table(tmp_path / "h.csv", target="price", group="group")
+    assert "4 rows without a group left out." in table.summary
+
+
 def test_short_rows_end_with_gaps_and_longer_ones_may_only_add_nothing():
     frame, _, _ = read_text(b"a,b,c\n1,2\n3,4,5\n6,7,8,,\n", "t.csv")
     assert frame.to_numpy().tolist() == [["1", "2", ""], ["3", "4", "5"], ["6", "7", "8"]]

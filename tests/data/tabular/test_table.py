@@ -336,6 +336,14 @@ def test_a_file_without_a_header_line_is_suspected(tmp_path):
         read_table(path, target="price")
 
 
+def test_a_file_without_a_header_line_is_suspected_where_its_first_line_names_columns_twice(
+    tmp_path,
+):
+    path = write(tmp_path, lines("a,7,7", "b,3,4", times=30))
+    with pytest.raises(DataError, match="got '7' more than once.*does the file lack a header line"):
+        read_table(path, target="price")
+
+
 def test_words_in_the_target_are_named_and_their_rows_left_out():
     frame = houses().astype({"price": object})
     frame.loc[41, "price"], frame.loc[44, "price"] = "n/k", "ask"

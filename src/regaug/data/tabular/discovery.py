@@ -35,9 +35,10 @@ if TYPE_CHECKING:
 
 NEARLY_ALL = 0.95  # text of which this share are numbers (or dates) is numbers (or dates)
 MOSTLY = 0.8  # and so is this share, if the numbers are many different ones
-_MANY = 20
+MARKED = 0.5  # or this one, if they have a unit: the words may well be "free" or "closed"
+_MANY, _FEW = 20, 5
 _PLAIN = r"^[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?$"
-_TWO_WAYS = r"^[-+]?(?:[1-9]\d{0,2}\.\d{3}|\d{1,3})$"
+_TWO_WAYS = r"^(?:[-+]?(?:[1-9]\d{0,2}\.\d{3}|\d{1,3}))?$"
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,10 +107,13 @@ def read_columns(
     """
     wanted = [name for name in frame.columns if names is None or name in names]
     known = {name: _find(frame[name]) for name in wanted if is_text(frame[name])}
-    decimal = _common_decimal(list(known.values()), decimal)
+    shown = _common_decimal(list(known.values()))
+    decimal = decimal if shown is None else shown
     order = _common_order(list(known.values()), decimal)
     for name, own in known.items():
-        if own.is_ambiguous or (own.is_plain and decimal == "," and _two_ways(own.series).all()):
+        if own.is_ambiguous or (
+            own.is_plain and decimal == "," and _has_groups(own.series, is_shown=shown == ",")
+        ):
             known[name] = _find(own.series, decimal=decimal, order=order, is_again=True)
     new = {name: own.read for name, own in known.items() if own.read is not None}
     if has_markers:
@@ -140,12 +144,12 @@ def is_mostly(
 ) -> bool:
     """Whether what could be read of some texts is what their column holds.
 
-    Nearly all of the rows that hold something; or most of them, if they are many different values
-    or marked as numbers by a unit: codes and grades are neither.
+    Nearly all of the rows that hold something; or most of them, if they are many different values;
+    or half of them, if a unit marks them as numbers. Codes and grades are neither.
     """
     is_read = ~np.isnan(values)
     read = int(rows[is_read].sum())
-    if not read or read < MOSTLY * there:
+    if not read or read < (MARKED if is_marked else MOSTLY) * there:
         return False
     if read >= NEARLY_ALL * there or is_marked:
         return True
@@ -207,7 +211,9 @@ def _find_numbers(series: "pd.Series", texts: Texts, decimal: Decimal | None) ->
     if found is None:
         return None
     reading, decided, values = found
-    if not is_mostly(values, texts.rows, texts.there, is_marked=bool(reading.forms)):
+    has_others = decided.other_units > (1.0 - NEARLY_ALL) * texts.there
+    is_marked = bool(reading.forms)
+    if has_others or not is_mostly(values, texts.rows, texts.there, is_marked=is_marked):
         return None
     is_other = _is_marked(texts, values, reading.decimal)
     notes = []
@@ -277,14 +283,12 @@ def _read(
     return _Found(series, column, reading, notes=(*notes, *words_note(texts.words(values), what)))
 
 
-def _common_decimal(columns: Sequence[_Found], given: Decimal | None) -> Decimal | None:
+def _common_decimal(columns: Sequence[_Found]) -> Decimal | None:
     """Return the decimal sign that is certain in some columns and wrong in none."""
     certain = {own.decimal for own in columns if own.decimal is not None}
-    if "," in certain and any(own.is_plain and not _two_ways(own.series).all() for own in columns):
+    if "." not in certain and any(own.is_plain and not _has_groups(own.series) for own in columns):
         certain.add(".")
-    if len(certain) == 1:
-        return certain.pop()
-    return given if not certain else None
+    return certain.pop() if len(certain) == 1 else None
 
 
 def _common_order(columns: Sequence[_Found], decimal: Decimal | None) -> Order | None:
@@ -295,8 +299,17 @@ def _common_order(columns: Sequence[_Found], decimal: Decimal | None) -> Order |
     return "dmy" if decimal == "," and not certain else None  # who writes 1,5 writes 31/12
 
 
-def _two_ways(series: "pd.Series") -> NDArray[np.bool_]:
-    """Return which plain numbers would be others if their point stood between thousands."""
+def _has_groups(series: "pd.Series", *, is_shown: bool = True) -> bool:
+    """Whether the points in plain numbers may stand between thousands.
+
+    Where no other column shows decimal commas, numbers of up to three digits without a point must
+    stand beside: of decimals, some would have one digit or two.
+    """
     import pyarrow.compute as pc
 
-    return np.asarray(pc.match_substring_regex(texts_of(series).tidy, _TWO_WAYS))
+    tidy = texts_of(series).tidy
+    has_point = pc.match_substring(tidy, ".")
+    if not pc.all(pc.match_substring_regex(tidy, _TWO_WAYS)).as_py():
+        return False
+    is_short = pc.and_(pc.invert(has_point), pc.match_substring_regex(tidy, "^[-+]?[1-9]"))
+    return is_shown or bool(pc.sum(has_point).as_py() >= _FEW and pc.any(is_short).as_py())

@@ -109,8 +109,9 @@ def find_header(rows: Rows, comments: Rows = ()) -> Header:
     below = rows[titles + 1 :]
     notes = []
     if titles:
-        shown = next(cell for row in rows[:titles] for cell in row if cell.strip())
-        notes.append(f"{count(titles, 'line')} above the header left out: {shown.strip()[:60]!r}.")
+        words = [cell.strip() for row in rows[:titles] for cell in row if cell.strip()]
+        shown = f": {words[0][:60]!r}" if words else ""
+        notes.append(f"{count(titles, 'line')} above the header left out{shown}.")
     if _are_values(cells):
         named = [own for own in comments if len(own) == len(cells) and not _are_values(own)]
         if not named:
@@ -168,7 +169,7 @@ def _titles(rows: Rows, width: int) -> int:
         filled = [cell for cell in row if cell.strip()]
         is_full = len(filled) >= max(2, width - 1) and _size(row) >= width - 1
         if is_full:
-            is_named = place == 0 or not any(_NUMBER.fullmatch(cell) for cell in filled)
+            is_named = place == 0 or not any(map(is_number, filled))
             return place if is_named else 0
         if len(filled) > max(1, width // 2):
             return 0
@@ -177,12 +178,17 @@ def _titles(rows: Rows, width: int) -> int:
 
 def _are_values(cells: Sequence[str]) -> bool:
     """Whether cells that could be names are numbers which do not count up, as years would."""
-    if not cells or not all(_NUMBER.fullmatch(cell) for cell in cells):
+    if not cells or not all(map(is_number, cells)):
         return False
     if not all(cell.strip().isdigit() for cell in cells):
         return True
     steps = {int(b) - int(a) for a, b in pairwise(cells)}
     return len(steps) != 1 or steps == {0}
+
+
+def is_number(cell: str) -> bool:
+    """Whether a cell holds a plain number."""
+    return _NUMBER.fullmatch(cell) is not None
 
 
 def _size(row: Sequence[str]) -> int:

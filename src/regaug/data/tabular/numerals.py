@@ -72,11 +72,13 @@ class Decided:
         is_certain: Whether some number can be written in no other way.
         is_ambiguous: Whether some number would be another one with the other sign, and none
             decides.
+        other_units: How many rows have a number with a unit that is not the column's.
     """
 
     decimal: Decimal
     is_certain: bool
     is_ambiguous: bool
+    other_units: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,7 +177,9 @@ def find_numbers(
     """
     parsed = parse(texts.tidy)
     decided = parsed.decide(texts.rows, default=decimal or ".")
-    forms = choose_forms(parsed.rows_by_form(texts.rows * parsed.matches[decided.decimal]))
+    rows = parsed.rows_by_form(texts.rows * parsed.matches[decided.decimal])
+    forms = choose_forms(rows)
+    others = sum(n for form, n in rows.items() if form != "#" and form not in forms)
     numbers = parsed.numbers(decided.decimal, {"#": 1.0, **forms}, texts.known)
     if _are_telephones(parsed, numbers):
         return None
@@ -185,7 +189,8 @@ def find_numbers(
     if np.isnan(numbers).all():
         return None
     chosen = NumberFormat(name, decided.decimal, tuple(forms), tuple(forms.values()))
-    return chosen, replace(decided, is_ambiguous=_matters(parsed, decided, numbers)), numbers
+    is_ambiguous = _matters(parsed, decided, numbers)
+    return chosen, replace(decided, is_ambiguous=is_ambiguous, other_units=others), numbers
 
 
 def parse(tidy: Any) -> Parsed:

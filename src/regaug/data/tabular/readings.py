@@ -9,7 +9,15 @@ from numpy.typing import NDArray
 
 from regaug.data.tabular.dates import DAY, Clock, DateFormat
 from regaug.data.tabular.numerals import NumberFormat
-from regaug.data.tabular.texts import MARKERS, Floats, Texts, as_arrow, is_text, texts_of
+from regaug.data.tabular.texts import (
+    MARKERS,
+    Floats,
+    Texts,
+    are_strings,
+    as_arrow,
+    is_text,
+    texts_of,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -95,7 +103,7 @@ def read_plain(series: "pd.Series") -> "pd.Series | None":
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if series.dtype == object:
+    if not are_strings(series):
         return None
     texts = as_arrow(series)
     numbers = _cast(texts, pa.float64())

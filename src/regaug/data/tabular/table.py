@@ -30,7 +30,7 @@ from regaug.data.tabular.roles import (
 )
 from regaug.data.tabular.sources import read_cells
 from regaug.data.tabular.summary import summarize
-from regaug.data.tabular.texts import Floats
+from regaug.data.tabular.texts import Floats, without_markers
 from regaug.data.tabular.values import column_names, read_dates, read_levels, read_numbers
 from regaug.exceptions import ArgumentError, ArgumentTypeError, DataError
 
@@ -99,6 +99,8 @@ class Table(Data):
             texts = [*self.inputs, *self.targets, *([time] if time else [])]
             read = read_columns(frame, texts, decimal=decimal, has_markers=has_markers)
             frame, readings, about = read.frame, read.readings, read.notes
+        if group is not None and has_markers:
+            frame = frame.assign(**{group: without_markers(frame[group])})
         self.readings = tuple(readings)
         y = np.column_stack([read_target(frame, target) for target in self.targets])
         groups = None if group is None else read_levels(frame[group])

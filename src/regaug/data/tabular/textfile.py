@@ -7,7 +7,7 @@ from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 from regaug.data.tabular.charsets import to_utf8
-from regaug.data.tabular.layout import Header, Layout, find_layout
+from regaug.data.tabular.layout import Header, Layout, find_layout, is_number
 from regaug.data.tabular.texts import quoted
 from regaug.data.tabular.values import check_unique
 from regaug.exceptions import DataError
@@ -38,10 +38,21 @@ def read_text(
     text, notes = to_utf8(data, name, encoding=encoding)
     lines = _first_lines(text)
     layout = find_layout([line.decode() for line in lines], delimiter, name)
-    check_unique(list(layout.header.names))
+    _check_names(layout.header.names)
     frame = _parse(memoryview(text)[sum(map(len, lines[: layout.lines])) :], layout, name)
     frame, more = _without_leftovers(frame, layout.header)
     return frame, [*notes, *layout.header.notes, *more], layout.delimiter
+
+
+def _check_names(names: Sequence[str]) -> None:
+    try:
+        check_unique(list(names))
+    except DataError as error:
+        if not any(is_number(name) for name in names):
+            raise
+        raise DataError(
+            f"{error} The first line holds numbers: does the file lack a header line?"
+        ) from None
 
 
 def _first_lines(text: bytes) -> list[bytes]:

@@ -36,7 +36,7 @@ _NOTHING = r"[\x{200B}-\x{200F}\x{2060}\x{FEFF}]+"
 _MINUS = r"[\x{2010}-\x{2015}\x{2212}\x{FE63}\x{FF0D}]"
 _APOSTROPHE = r"[\x{2018}\x{2019}\x{02BC}\x{00B4}\x{FF07}]"
 _SHOWN = 3
-_SAMPLE = 1_000
+_SAMPLE, _FIRST = 1_000, 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +91,7 @@ class Texts:
 
         Of equal ones it is the first in the column; of very many the first ones are looked at.
         """
-        places = np.flatnonzero(is_wanted)[:_SAMPLE]  # texts stand in the order of the rows
+        places = np.flatnonzero(is_wanted)[:_FIRST]  # texts stand in the order of the rows
         signs = [
             sum(not letter.isdigit() for letter in text)
             for text in self.tidy.take(places).to_pylist()
@@ -109,19 +109,27 @@ def is_text(series: "pd.Series") -> bool:
     return is_string or series.dtype == object
 
 
+def are_strings(series: "pd.Series") -> bool:
+    """Whether all values of a column that may hold texts are such."""
+    import pandas as pd
+
+    return bool(series.dtype != object or pd.api.types.infer_dtype(series, skipna=True) == "string")
+
+
 def texts_of(series: "pd.Series") -> Texts:
     """Return the texts of a column, in the order in which they appear."""
     import pandas as pd
     import pyarrow as pa
 
-    if series.dtype != object and _mostly_differ(series):
+    is_string = are_strings(series)
+    if is_string and _mostly_differ(series):
         texts = as_arrow(series)
         is_there = np.asarray(texts.is_valid())
         codes = np.where(is_there, np.arange(len(series)), -1)
         return _texts(codes, texts.fill_null(""), is_there.astype(np.int64))
     codes, uniques = factorize(series)
     known = np.full(len(uniques), np.nan)
-    if series.dtype == object:
+    if not is_string:
         is_number = [_is_number(value) for value in uniques]
         known[is_number] = [
             float(v) for v, number in zip(uniques, is_number, strict=True) if number

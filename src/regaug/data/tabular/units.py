@@ -19,6 +19,7 @@ _SHORT = frozenset(["kr", "rs", "zł", "kč", "ft", "fr", "sfr", "rm", "rp", "tl
 _LONGEST = 16  # letters of a unit: "per square metre" is one, a sentence is none
 _IN_UNITS = frozenset(" /%‰°µ²³·*^-.'\"\N{PRIME}\N{DOUBLE PRIME}")
 _FIRST_OF_UNITS = frozenset("%‰°/'\"\N{PRIME}\N{DOUBLE PRIME}")
+_ORDINAL = frozenset(("st", "nd", "rd", "th"))
 PERCENT = "#%"
 # Always, and those that are units too: millions beside thousands, but meters by themselves.
 _LARGE = {"k": 1e3, "K": 1e3, "M": 1e6, "mn": 1e6, "mio": 1e6, "million": 1e6, "B": 1e9}
@@ -124,6 +125,8 @@ def _is_unit(text: str) -> bool:
 def _key(unit: str) -> str:
     """Return one text for the ways to write a unit: ``Year``, ``years`` and ``years.``."""
     plain = re.sub(r"\s+", " ", unit.rstrip(". "))
+    if plain in _ORDINAL:
+        return "th"
     if len(plain) < 3:  # mW is no MW
         return plain
     plain = plain.lower()
