@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from regaug.data.tabular.discovery import is_mostly
+from regaug.data.tabular.findings import is_mostly
 from regaug.data.tabular.readings import Code, Reading
 from regaug.data.tabular.remarks import words_note
 from regaug.data.tabular.texts import GAP_WORDS, Floats

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from regaug.data.tabular.columns import Category, Column, Date, fit_column
 from regaug.data.tabular.description import read_description, write_description
-from regaug.data.tabular.discovery import find_reading, read_columns
+from regaug.data.tabular.discovery import read_columns
+from regaug.data.tabular.findings import find_reading
 from regaug.data.tabular.readings import Reading, by_name, read_plain, translate
 from regaug.data.tabular.texts import is_text
 from regaug.data.tabular.values import column_names

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regaug.data.tabular.texts import Floats, Texts
-from regaug.data.tabular.units import PERCENT, around, choose_forms, is_currency
+from regaug.data.tabular.units import PERCENT, Around, around, choose_forms, is_currency
 
 Decimal = Literal[".", ","]
 
@@ -28,7 +28,7 @@ _WITH = {
 # Square and cubic units: the digit is no part of the number.
 _POWERS = r"(\d\s*)(mm|cm|dm|km|m|ft|in|yd)"
 _TELEPHONE = 9  # digits: a column of numbers in groups that all have as many are no amounts
-_MOST_FORMS = 50
+_MOST_FORMS, _MOST_SKELETONS = 50, 500
 _FEW = 5  # rows
 
 
@@ -161,9 +161,10 @@ class Parsed:
         return found
 
 
-def find_numbers(
-    name: str, texts: Texts, *, decimal: Decimal | None = None
-) -> tuple[NumberFormat, Decided, Floats] | None:
+Numbers = tuple[NumberFormat, Decided, Floats]
+
+
+def find_numbers(name: str, texts: Texts, *, decimal: Decimal | None = None) -> Numbers | None:
     """Find out how the numbers of a column are written; None if it has none.
 
     Args:
@@ -198,6 +199,35 @@ def parse(tidy: Any) -> Parsed:
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    tidy, skeleton_of, skeletons = _skeletons(tidy)
+    count = len(skeleton_of)
+    forms: dict[str, int] = {}
+    form_of, is_negative = np.full(count, -1), np.zeros(count, dtype=bool)
+    places, bodies = list[NDArray[np.int64]](), []
+    often = np.argsort(-np.bincount(skeleton_of, minlength=len(skeletons)), kind="stable")
+    for number in often[:_MOST_SKELETONS]:
+        known = around(skeletons[number])
+        if known is None or (known.form not in forms and len(forms) == _MOST_FORMS):
+            continue
+        own = np.flatnonzero(skeleton_of == number)
+        texts = tidy if len(own) == count else tidy.take(pa.array(own))
+        body, is_negative[own] = _body(texts, skeletons[number], known)
+        form_of[own] = forms.setdefault(known.form, len(forms))
+        bodies.append(body)
+        places.append(own)
+    whole = _in_order(bodies, places, count)
+    matches: dict[Decimal, NDArray[np.bool_]] = {
+        sign: np.asarray(pc.match_substring_regex(whole, pattern), dtype=bool)  # type: ignore[misc]
+        for sign, pattern in _WITH.items()
+    }
+    plain = _read_plain(tidy, form_of < 0)
+    return Parsed(tuple(forms), form_of, is_negative, whole, matches, plain)
+
+
+def _skeletons(tidy: Any) -> tuple[Any, NDArray[np.int64], list[str]]:
+    """Return texts, and each one with ``#`` for its numbers: the place in a list, and the list."""
+    import pyarrow.compute as pc
+
     encoded = pc.replace_substring_regex(tidy, _RUN, "#").dictionary_encode()
     skeletons = encoded.dictionary.to_pylist()
     if any(re.fullmatch(r"[^#]*#\s*[a-z]+#", skeleton) for skeleton in skeletons[:_MOST_FORMS]):
@@ -205,39 +235,23 @@ def parse(tidy: Any) -> Parsed:
             tidy = pc.replace_substring_regex(tidy, f"{_POWERS}{digit}$", rf"\1\2{power}")
         encoded = pc.replace_substring_regex(tidy, _RUN, "#").dictionary_encode()
         skeletons = encoded.dictionary.to_pylist()
-    skeleton_of = np.asarray(encoded.indices)
-    count = len(skeleton_of)
-    forms: dict[str, int] = {}
-    form_of = np.full(count, -1)
-    is_negative = np.zeros(count, dtype=bool)
-    places, bodies = list[NDArray[np.int64]](), []
-    often = np.argsort(-np.bincount(skeleton_of, minlength=len(skeletons)), kind="stable")
-    for number in often:
-        skeleton = skeletons[number]
-        known = around(skeleton)
-        if known is None or (known.form not in forms and len(forms) == _MOST_FORMS):
-            continue
-        own = np.flatnonzero(skeleton_of == number)
-        start = skeleton.index("#")
-        texts = tidy if len(own) == count else tidy.take(pa.array(own))
-        stop = start + 1 - len(skeleton)
-        body = pc.utf8_slice_codeunits(texts, start, stop if stop else None)
-        minus = np.full(len(own), known.is_negative)
-        if known.has_dash:
-            minus |= ~np.asarray(pc.match_substring_regex(body, "[.,]$"))
-            body = pc.replace_substring_regex(body, "([.,])$", r"\10")
-        if known.is_short:
-            body = pc.utf8_ltrim(body, ".")
-        bodies.append(pc.utf8_rtrim(body, ".,"))
-        places.append(own)
-        form_of[own] = forms.setdefault(known.form, len(forms))
-        is_negative[own] = minus
-    body = _in_order(bodies, places, count)
-    matches: dict[Decimal, NDArray[np.bool_]] = {
-        sign: np.asarray(pc.match_substring_regex(body, pattern), dtype=bool)  # type: ignore[misc]
-        for sign, pattern in _WITH.items()
-    }
-    return Parsed(tuple(forms), form_of, is_negative, body, matches, _read_plain(tidy, form_of < 0))
+    return tidy, np.asarray(encoded.indices), skeletons
+
+
+def _body(texts: Any, skeleton: str, known: Around) -> tuple[Any, NDArray[np.bool_]]:
+    """Return the digits and separators of texts with one skeleton, and which are below zero."""
+    import pyarrow.compute as pc
+
+    start = skeleton.index("#")
+    stop = start + 1 - len(skeleton)
+    body = pc.utf8_slice_codeunits(texts, start, stop if stop else None)
+    is_negative = np.full(len(texts), known.is_negative)
+    if known.has_dash:
+        is_negative |= ~np.asarray(pc.match_substring_regex(body, "[.,]$"))
+        body = pc.replace_substring_regex(body, "([.,])$", r"\10")
+    if known.is_short:
+        body = pc.utf8_ltrim(body, ".")
+    return pc.utf8_rtrim(body, ".,"), is_negative
 
 
 def _in_order(bodies: Sequence[Any], places: Sequence[NDArray[np.int64]], count: int) -> Any:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from regaug.data.tabular import dates, numerals
 from regaug.data.tabular.dates import DAY, DateFormat, Order
-from regaug.data.tabular.numerals import NumberFormat
+from regaug.data.tabular.numerals import NumberFormat, Numbers
 from regaug.data.tabular.texts import Floats, Texts, listed, quoted
 from regaug.formatting import count, percent
 
@@ -80,19 +80,19 @@ def two_dates(texts: Texts, reading: DateFormat) -> str:
     return _two(texts, one, two, is_other, is_date=True, how=how)
 
 
-def why_text(texts: Texts) -> list[str]:
+def why_text(texts: Texts, found: Numbers | None) -> list[str]:
     """Say why a column stays text that holds many numbers; nothing of other columns."""
-    found = numerals.find_numbers("", texts)
     if found is None:
         return []
-    reading, _, values = found
-    parsed = numerals.parse(texts.tidy)
-    rows = parsed.rows_by_form(texts.rows * parsed.matches[reading.decimal])
-    units = [form for form in sorted(rows, key=lambda form: -rows[form]) if form != "#"]
-    if sum(rows.values()) >= _NEARLY_ALL * texts.there and len(units) > 1:
-        places = [int((parsed.form_of == parsed.forms.index(unit)).argmax()) for unit in units[:2]]
-        shown = quoted(texts.written.take(places).to_pylist())
-        return [f"kept as text: its numbers have different units ({shown})"]
+    reading, decided, values = found
+    if decided.other_units:
+        parsed = numerals.parse(texts.tidy)
+        rows = parsed.rows_by_form(texts.rows * parsed.matches[reading.decimal])
+        units = [form for form in sorted(rows, key=lambda form: -rows[form]) if form != "#"]
+        if sum(rows.values()) >= _NEARLY_ALL * texts.there:
+            first = [int((parsed.form_of == parsed.forms.index(unit)).argmax()) for unit in units]
+            shown = quoted(texts.written.take(first[:2]).to_pylist())
+            return [f"kept as text: its numbers have different units ({shown})"]
     share = texts.rows[~np.isnan(values)].sum() / texts.there
     if share < _MANY_NUMBERS:
         return []

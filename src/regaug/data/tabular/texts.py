@@ -64,6 +64,18 @@ class Texts:
         """How many rows hold something."""
         return int(self.rows[~self.is_gap].sum())
 
+    def some(self, most: int) -> "Texts":
+        """Return evenly spaced ones of the texts, so many at most."""
+        places = np.unique(np.linspace(0, len(self.rows) - 1, most).astype(np.int64))
+        return Texts(
+            np.arange(len(places)),
+            self.written.take(places),
+            self.tidy.take(places),
+            self.rows[places],
+            self.is_gap[places],
+            self.known[places],
+        )
+
     def spread(self, values: Floats) -> Floats:
         """Return for every row what was read from its text; NaN where there is none."""
         return np.append(values, np.nan)[self.codes]
