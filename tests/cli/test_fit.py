@@ -5,12 +5,15 @@ import json
 import os
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 import torch
+from typer.testing import CliRunner
 
 import regaug
 from regaug import _files
 from regaug.cli import fit as command
+from regaug.cli.main import app
 from regaug.data import load, read_table
 from regaug.ensemble import Ensemble, blend
 from regaug.training import recipe
@@ -148,12 +151,36 @@ def test_wrong_usage_exits_with_two(run, houses, arguments):
     assert run("fit", houses, "--target", "price", *arguments).exit_code == 2
 
 
-def test_a_full_disk_leaves_the_model_that_was_there(fails, model, houses, tmp_path, monkeypatch):
+def test_a_full_disk_leaves_the_model_that_was_there(run, model, houses, tmp_path, monkeypatch):
     def full(*arguments):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     before = {file.name: file.read_bytes() for file in model.iterdir()}
     monkeypatch.setattr(_files.os, "replace", full)
-    line = fails("fit", houses, "--target", "price", *QUICK, "--seed", 5, "--out", model)
+    result = run("fit", houses, "--target", "price", *QUICK, "--seed", 5, "--out", model)
+    *_, line = result.stderr.splitlines()
+    assert (result.exit_code, line[:7]) == (1, "Error: ")
     assert "No space left on device" in line
     assert {file.name: file.read_bytes() for file in model.iterdir()} == before
+
+
+def test_the_summary_and_a_leak_in_it_come_before_the_training(run, houses, tmp_path):
+    frame = pd.read_csv(houses).assign(dollars=lambda f: [f"${v:,.2f}" for v in f["price"] * 1.1])
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    result = run("fit", tmp_path / "t.csv", "--target", "price", *QUICK, "--out", tmp_path / "m")
+    assert result.exit_code == 0, result.output
+    first, second, *rest = result.stderr.splitlines()
+    assert first.startswith("t.csv: 140 rows")
+    assert second.startswith("Likely leak: 'dollars' is, but for its unit, the target 'price'.")
+    assert any("'dollars' read as numbers ('$" in line for line in rest)
+
+
+def test_the_standard_input_is_a_table(houses, tmp_path):
+    words = ["fit", "-", "--target", "price", *map(str, QUICK), "--out", str(tmp_path / "model")]
+    result = CliRunner().invoke(app, words, input=houses.read_bytes())
+    assert result.exit_code == 0, result.output
+    assert "standard input: 140 rows" in result.stderr
+    result = CliRunner().invoke(
+        app, ["fit", "-", "--out", str(tmp_path / "m")], input=b"a,b\n1,2\n"
+    )
+    assert "Say which column of the standard input to predict" in result.stderr

@@ -73,3 +73,17 @@ def test_checks_are_printed_after_an_empty_line_and_none_prints_nothing(capsys):
     assert capsys.readouterr().out == ""
     print_checks([Check("R5", "Few.", "docs/checks.md#r5-few-splits")])
     assert capsys.readouterr().out == "\nR5: Few. (docs/checks.md#r5-few-splits)\n"
+
+
+def test_every_command_on_a_table_knows_encodings_and_the_standard_input(run):
+    for command in ("compare", "fit", "predict", "augment", "dimension"):
+        words = " ".join(run(command, "--help").stdout.split())
+        assert "--encoding" in words
+        assert "standard input" in words
+
+
+def test_an_encoding_is_for_files(files):
+    with pytest.raises(ArgumentError, match="`--encoding` is for files of your own"):
+        open_data("diabetes", encoding="cp1252")
+    with pytest.raises(UnknownNameError, match="`encoding` must be the name of"):
+        open_data(str(files / "houses.csv"), target=["price"], encoding="klingon")

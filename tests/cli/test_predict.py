@@ -7,7 +7,9 @@ import shutil
 import numpy as np
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
+from regaug.cli.main import app
 from regaug.cli.options import write_table
 from regaug.ensemble import Ensemble
 
@@ -217,3 +219,37 @@ def test_what_parquet_cannot_hold_is_said(tmp_path):
     with pytest.raises(ValueError, match="cannot be written as Parquet: .* Write a .csv file"):
         write_table(mixed, tmp_path / "out.parquet")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_standard_input_and_other_encodings_are_read(files, model, tmp_path):
+    plain, out = tmp_path / "plain.csv", tmp_path / "out.csv"
+    data = (files / "new.csv").read_bytes()
+    invoke = CliRunner().invoke
+    assert (
+        invoke(app, ["predict", str(model), str(files / "new.csv"), "-o", str(plain)]).exit_code
+        == 0
+    )
+    assert invoke(app, ["predict", str(model), "-", "-o", str(out)], input=data).exit_code == 0
+    assert out.read_bytes() == plain.read_bytes()
+    text = data.decode()
+    for encoding in ("utf-16", "cp1250"):
+        (tmp_path / "new.csv").write_bytes(text.encode(encoding))
+        words = ["predict", str(model), str(tmp_path / "new.csv"), "-o", str(out)]
+        words += ["--encoding", "cp1250"] if encoding == "cp1250" else []
+        assert invoke(app, words).exit_code == 0
+        assert out.read_bytes() == plain.read_bytes()
+
+
+def test_cells_are_kept_as_they_are_written_whatever_was_read_from_them(
+    run, files, model, tmp_path
+):
+    frame = pd.read_csv(files / "new.csv", dtype=str, keep_default_na=False)
+    frame["size"] = ["NA", *frame["size"].str.replace(".", ",")[1:] + " m²"]
+    frame.to_csv(tmp_path / "new.csv", index=False, sep=";")
+    assert run("predict", model, tmp_path / "new.csv", "-o", tmp_path / "out.csv").exit_code == 0
+    written = pd.read_csv(tmp_path / "out.csv", dtype=str, keep_default_na=False)
+    pd.testing.assert_frame_equal(written[frame.columns], frame)
+    plain = pd.read_csv(files / "new.csv")
+    plain.loc[0, "size"] = np.nan
+    expected = Ensemble.load(model).predict(plain).mean[:, 0]
+    np.testing.assert_allclose(column(tmp_path / "out.csv", "price_predicted"), expected, rtol=1e-6)

@@ -13,7 +13,12 @@ from regaug.data.base import Info
 from regaug.data.splits import random_split
 from regaug.ensemble import Ensemble, blend, calibration_rows, fit, fit_blend
 from regaug.ensemble.blend import Amounts
-from regaug.exceptions import ArgumentError, DivergedError, UnknownNameError
+from regaug.exceptions import (
+    ArgumentError,
+    ArgumentTypeError,
+    DivergedError,
+    UnknownNameError,
+)
 from regaug.training import recipe
 
 AMOUNTS, ALL = Amounts.of, blend.BASELINES
@@ -204,3 +209,40 @@ def test_names_and_settings_are_checked():
             fit(data, method=method, method_settings={"rho": 0.9})
     with pytest.raises(ArgumentError, match="`jobs` must be"):
         fit(data, jobs=0)
+
+
+def test_a_path_and_a_frame_with_a_target_are_the_table_they_hold(tmp_path):
+    frame = make_frame().assign(group=np.arange(60) % 6, extra=1.0)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    columns = {"target": "y", "group": "group", "drop": "extra"}
+    expected = fit(read_table(frame, **columns), method="ridge").predict(frame).mean
+    for source in (frame, tmp_path / "t.csv", str(tmp_path / "t.csv")):
+        assert fit(source, **columns, method="ridge").predict(frame).mean.equal(expected)
+
+
+def test_what_is_no_table_needs_a_target_and_a_table_has_its_own():
+    with pytest.raises(ArgumentTypeError, match="a path or a frame with `target`, got DataFrame"):
+        fit(make_frame())
+    with pytest.raises(
+        ArgumentError, match="`target` must be None for data that knows its columns"
+    ):
+        fit(read_table(make_frame(), target="y"), target="y")
+
+
+def test_a_model_reads_new_rows_as_its_table_was_written(tmp_path):
+    frame = make_frame(80)
+    rows = (frame * 1000).round(1)
+    german = rows.map(
+        lambda v: f"{v:,.1f} kg".replace(",", "_").replace(".", ",").replace("_", ".")
+    )
+    model = fit(german, target="y", method="ridge")
+    model.save(tmp_path / "model")
+    again = Ensemble.load(tmp_path / "model")
+    expected = fit(rows, target="y", method="ridge").predict(rows).mean
+    assert again.predict(german).mean.equal(expected)
+    assert again.predict(german.iloc[[7]]).mean.equal(expected[[7]])
+    german.iloc[[7]].to_csv(tmp_path / "one.csv", index=False, sep=";")
+    assert again.predict(tmp_path / "one.csv").mean.equal(expected[[7]])
+    rows.to_csv(tmp_path / "plain.csv", index=False)
+    assert again.predict(tmp_path / "plain.csv").mean.equal(expected)
+    assert again.preparation.encoder.read(german)["y"].tolist() == rows["y"].tolist()

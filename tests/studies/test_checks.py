@@ -204,6 +204,12 @@ def test_test_rows_that_were_trained_on_are_found():
     assert "R8" not in checks_of(good(), facts=FACTS)
 
 
+def test_inputs_that_give_the_target_away_are_found():
+    found = checks_of(good(), facts=replace(FACTS, leaks=("Likely leak: 'a' equals 'y'.",)))
+    assert found["R9"].text == "Likely leak: 'a' equals 'y'."
+    assert "R9" not in checks_of(good(), facts=FACTS)
+
+
 # The page
 
 

@@ -271,7 +271,7 @@ def test_what_is_no_list_of_splits_is_refused(data):
 )
 def test_a_target_is_refused_where_the_data_know_theirs(data):
     with pytest.raises(
-        ArgumentError, match="`target` must be None for data that knows its targets"
+        ArgumentError, match="`target` must be None for data that knows its columns"
     ):
         compare(data, target="y")
 
@@ -393,6 +393,33 @@ def test_a_path_and_a_frame_with_a_target_are_the_table_they_hold(tmp_path):
         assert study.config.columns == 3
     both = compare(frame, target=["price", "rent"], **options)
     assert (both.config.columns, both.config.targets) == (2, 2)
+
+
+def test_a_frame_may_have_groups_times_and_columns_to_leave_out():
+    options = {"methods": ["mixup"], "trials": 1, "splits": 2}
+    for columns in ({"group": "city", "drop": ["rent", "day"]}, {"time": "day", "drop": "rent"}):
+        expected = compare(read_table(make_frame(), target="price", **columns), **options)
+        study = compare(make_frame(), target="price", **columns, **options)
+        assert study.comparison == expected.comparison
+    with pytest.raises(ArgumentError, match="`group` must be None for data that knows its columns"):
+        compare(make_data(), group="city")
+    with pytest.raises(ArgumentError, match="`drop` must be None for data that knows its columns"):
+        compare([make_data().split()], drop=["rent"])
+
+
+def test_a_likely_leak_is_told_before_anything_runs_in_the_verdict_and_in_the_checks(tmp_path):
+    frame, told = make_frame().assign(usd=lambda f: f["price"] * 1.1), []
+    options = {"methods": ["mixup"], "trials": 1, "splits": 2, "drop": ["city", "day", "rent"]}
+    study = compare(frame, target="price", out=tmp_path, progress=told.append, **options)
+    leak = "Likely leak: 'usd' is, but for its unit, the target 'price'."
+    assert not told[0].records
+    assert leak in told[0].notes[0]
+    again = Study.open(tmp_path)
+    for own in (study, again):
+        assert own.verdict.text.startswith(leak)
+        assert "--drop usd" in own.verdict.text
+        assert {check.code for check in own.checks} >= {"R9"}
+    assert "Likely leak" in (tmp_path / "report.html").read_text()
 
 
 def test_groups_are_held_out_whole_and_have_scores_of_their_own():

@@ -142,3 +142,10 @@ def test_a_folder_that_is_a_file_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(RegaugError, match="Could not write"):
         write_facts(tmp_path / "file", describe(make_split(20, 2), ""))
+
+
+def test_leaks_are_kept_and_earlier_files_have_none():
+    values = describe(make_split(20, 2), "", leaks=["Likely leak: 'a' equals 'y'."]).to_dict()
+    assert Facts.from_dict(values).leaks == ("Likely leak: 'a' equals 'y'.",)
+    del values["leaks"]
+    assert Facts.from_dict(values).leaks == ()

@@ -236,6 +236,14 @@ def test_what_is_combined_does_not_stand_among_those_that_cannot_be_told_apart()
     assert verdict.text.startswith("mixup, ridge and erm cannot be told apart.")
 
 
+def test_a_likely_leak_is_said_first():
+    errors = {"erm": [1.0, 1.2, 0.9], "mixup": [0.9, 1.1, 0.8]}
+    comparison = analyze(errors, test_share=0.25)
+    plain, leaky = make_verdict(comparison), make_verdict(comparison, leaks=["Likely leak: 'a'."])
+    assert leaky.text == f"Likely leak: 'a'. {plain.text}"
+    assert leaky.use == plain.use
+
+
 # Few splits, and failures
 
 

@@ -21,6 +21,7 @@ def augment(
     group: options.Group = None,
     time: options.Time = None,
     drop: options.Drop = None,
+    encoding: options.Encoding = None,
     append: Annotated[
         bool, typer.Option("--append", help="Write the table's own rows too, before the new ones.")
     ] = False,
@@ -35,7 +36,9 @@ def augment(
 
     Example: regaug augment train.csv --target price --method cems --rows 2000 -o more.csv
     """
-    data = options.open_data(source, target=target, group=group, time=time, drop=drop)
+    data = options.open_data(
+        source, target=target, group=group, time=time, drop=drop, encoding=encoding
+    )
     new = generate(data, method=method, rows=rows, seed=seed, append=append)
     options.write_table(new, out)
     columns = data.frame.columns if isinstance(data, Table) else new.columns

@@ -22,12 +22,17 @@ from regaug.studies.study import MODEL, REPORT, Study
 def compare(
     sources: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[DATA]...", help="CSV or Parquet files, or names of data sets."),
+        typer.Argument(
+            metavar="[DATA]...",
+            help="Tables (CSV, Excel, Parquet, Feather, JSON lines), - for CSV from the standard "
+            "input, or names of data sets.",
+        ),
     ] = None,
     target: options.Target = None,
     group: options.Group = None,
     time: options.Time = None,
     drop: options.Drop = None,
+    encoding: options.Encoding = None,
     split: Annotated[
         str | None,
         typer.Option(help="random, group or time [by group or time if there is such a column]."),
@@ -65,7 +70,9 @@ def compare(
     names = [name for given in methods or () for name in given.split(",")]
     found = []
     for source in sources or ["diabetes"]:
-        data = options.open_data(source, target=target, group=group, time=time, drop=drop)
+        data = options.open_data(
+            source, target=target, group=group, time=time, drop=drop, encoding=encoding
+        )
         start = clock.perf_counter()
         # Ray tells on the standard output that a process died; that is no part of the results.
         with redirect_stdout(sys.stderr), Live() as live:

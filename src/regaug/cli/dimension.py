@@ -13,8 +13,9 @@ from regaug._registry import lookup
 from regaug.cli import options
 from regaug.data.base import Data
 from regaug.data.scaling import Scaler, standardize
+from regaug.data.tabular.discovery import read_columns
 from regaug.data.tabular.encoding import Encoder
-from regaug.data.tabular.sources import read_frame
+from regaug.data.tabular.sources import read_cells, read_gaps
 from regaug.dimension import TwoNN, linear_dimension, two_nn
 
 SHARES = (0.9, 0.95, 0.99)
@@ -27,6 +28,7 @@ def dimension(
     group: options.Group = None,
     time: options.Time = None,
     drop: options.Drop = None,
+    encoding: options.Encoding = None,
     plot: Annotated[Path | None, typer.Option(help="Save the plot: .svg, .png or .pdf.")] = None,
     as_json: options.AsJSON = False,
 ) -> None:
@@ -42,10 +44,12 @@ def dimension(
     if plot is not None:
         check_choice("--plot", plot.suffix.lower(), PICTURES)
     if target or options.is_name(source):
-        data = options.open_data(source, target=target, group=group, time=time, drop=drop)
+        data = options.open_data(
+            source, target=target, group=group, time=time, drop=drop, encoding=encoding
+        )
         rows = _joint_rows(data)
     else:
-        rows = _all_columns(source, [*(drop or ()), *filter(None, (group, time))])
+        rows = _all_columns(source, [*(drop or ()), *filter(None, (group, time))], encoding)
     found = two_nn(rows, max_points=20_000)
     linear = dict(zip(SHARES, linear_dimension(rows, shares=SHARES), strict=True))
     if plot is not None:
@@ -76,12 +80,14 @@ def _joint_rows(data: Data) -> Tensor:
     return torch.cat([torch.as_tensor(split.train.x[:]).flatten(1), split.train.y], dim=1)
 
 
-def _all_columns(source: str, left_out: list[str]) -> Tensor:
-    frame = read_frame(source)
+def _all_columns(source: str, left_out: list[str], encoding: str | None) -> Tensor:
+    frame = read_gaps(read_cells(source, encoding=encoding))
     for name in left_out:
         lookup("column", name, dict.fromkeys(frame.columns))
     kept = [name for name in frame.columns if name not in left_out]
-    rows = torch.from_numpy(Encoder.fit(frame[kept]).transform(frame[kept]))
+    read = read_columns(frame[kept])
+    encoder = Encoder.fit(read.frame, readings=read.readings)
+    rows = torch.from_numpy(encoder.transform(read.frame))
     return Scaler.fit(rows).transform(rows)
 
 

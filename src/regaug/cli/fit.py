@@ -9,8 +9,10 @@ import typer
 
 from regaug.cli import options
 from regaug.cli.live import announce
+from regaug.data.tabular.table import Table
 from regaug.ensemble.candidates import FitProgress
 from regaug.ensemble.contents import AUTO
+from regaug.ensemble.entry import check_method
 from regaug.ensemble.entry import fit as fit_model
 from regaug.exceptions import CheckpointError
 from regaug.studies.study import Study
@@ -26,6 +28,7 @@ def fit(
     group: options.Group = None,
     time: options.Time = None,
     drop: options.Drop = None,
+    encoding: options.Encoding = None,
     method: Annotated[
         str | None,
         typer.Option(
@@ -55,9 +58,13 @@ def fit(
     """
     if method is not None and study is not None:
         raise typer.BadParameter("`--method` and `--from` both say what to fit. Give one of them.")
-    data = options.open_data(source, target=target, group=group, time=time, drop=drop)
+    data = options.open_data(
+        source, target=target, group=group, time=time, drop=drop, encoding=encoding
+    )
     _check_free(out)
-    chosen = method or (AUTO if study is None else Study.open(study).advised)
+    chosen = check_method(method or (AUTO if study is None else Study.open(study).advised))
+    if isinstance(data, Table):  # what was read, and what may be wrong with it, comes first
+        typer.echo(data.summary, err=True)
     with _shown() as shown:
         model = fit_model(
             data, method=chosen, members=members, seed=seed, jobs=jobs, progress=shown

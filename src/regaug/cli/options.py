@@ -11,6 +11,7 @@ from regaug._files import write_whole
 from regaug._registry import unknown
 from regaug.data import NAMES, load, read_table
 from regaug.data.base import Data
+from regaug.data.tabular.sources import STANDARD_INPUT
 from regaug.exceptions import ArgumentError, DataError, UnknownNameError
 from regaug.formatting import TextTable
 
@@ -20,7 +21,12 @@ if TYPE_CHECKING:
     from regaug.studies.checks import Check
 
 TableName = Annotated[
-    str, typer.Argument(metavar="DATA", help="A CSV or Parquet file, or the name of a data set.")
+    str,
+    typer.Argument(
+        metavar="DATA",
+        help="A table (CSV, Excel, Parquet, Feather, JSON lines), - for CSV from the standard "
+        "input, or the name of a data set.",
+    ),
 ]
 Target = Annotated[
     list[str] | None,
@@ -31,6 +37,9 @@ Group = Annotated[
 ]
 Time = Annotated[str | None, typer.Option(help="Column of dates: the last rows are held out.")]
 Drop = Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")]
+Encoding = Annotated[
+    str | None, typer.Option(help="What a text file is written in, such as cp1250 [found out].")
+]
 AsJSON = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
 Jobs = Annotated[int, typer.Option("-j", "--jobs", help="Worker processes.")]
 ExecutorName = Annotated[str, typer.Option(help="Who works: process, or ray (an extra).")]
@@ -47,9 +56,11 @@ def open_data(
     group: str | None = None,
     time: str | None = None,
     drop: list[str] | None = None,
+    encoding: str | None = None,
 ) -> Data:
     """Return the table that a user means: a file, or a data set by its name."""
     columns: dict[str, Any] = {"--target": target, "--group": group, "--time": time, "--drop": drop}
+    columns["--encoding"] = encoding
     path = Path(source)
     if is_name(source):
         given = [name for name, value in columns.items() if value]
@@ -58,12 +69,21 @@ def open_data(
                 f"`{given[0]}` is for files of your own; the data set {source!r} knows its columns."
             )
         return load(source)
-    if not path.exists() and not path.suffix and path.name == source:
+    is_piped = source == STANDARD_INPUT
+    if not path.exists() and not path.suffix and path.name == source and not is_piped:
         raise UnknownNameError(f"There is no file {source!r}. {unknown('data set', source, NAMES)}")
-    if path.is_file() and not target:
-        raise UnknownNameError(f"Say which column of {source} to predict: --target NAME.")
+    if (path.is_file() or is_piped) and not target:
+        named = "the standard input" if is_piped else source
+        raise UnknownNameError(f"Say which column of {named} to predict: --target NAME.")
     try:
-        return read_table(source, target=target or (), group=group, time=time, drop=drop or ())
+        return read_table(
+            source,
+            target=target or (),
+            group=group,
+            time=time,
+            drop=drop or (),
+            encoding=encoding,
+        )
     except ArgumentError as error:  # the arguments are the names that the user typed
         raise UnknownNameError(str(error)) from error
 

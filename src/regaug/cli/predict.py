@@ -1,20 +1,25 @@
 """``regaug predict``: apply a model to a new table."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from regaug.cli.options import AsJSON, print_json, write_table
-from regaug.data.tabular.sources import read_frame
+from regaug.cli.options import AsJSON, Encoding, print_json, write_table
+from regaug.data.tabular.sources import read_cells, read_gaps, typed
 from regaug.ensemble import Ensemble
-
-DELIMITERS = {".csv": ",;\t", ".tsv": "\t", ".tab": "\t"}  # as in reading, the first that fits
 
 
 def predict(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a fitted model.")],
-    source: Annotated[str, typer.Argument(metavar="DATA", help="A CSV or Parquet file.")],
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="DATA",
+            help="A table (CSV, Excel, Parquet, Feather, JSON lines), or - for CSV from the "
+            "standard input.",
+        ),
+    ],
     out: Annotated[Path, typer.Option("--out", "-o", help="A CSV or Parquet file to write.")],
     interval: Annotated[
         float | None,
@@ -23,6 +28,7 @@ def predict(
             "intervals."
         ),
     ] = None,
+    encoding: Encoding = None,
     as_json: AsJSON = False,
 ) -> None:
     """Predict every row of a table; its own columns are kept.
@@ -35,27 +41,14 @@ def predict(
     ensemble = Ensemble.load(model)
     if interval is None and ensemble.calibration is not None:
         interval = 0.9
-    frame = read_frame(source)
+    cells = read_cells(source, encoding=encoding)
     # A model of a named data set was fitted on an array: its columns have an order and no names.
-    rows = frame if ensemble.preparation.encoder else frame.to_numpy()
+    rows = read_gaps(cells) if ensemble.preparation.encoder else typed(cells).to_numpy()
     prediction = ensemble.predict(rows, interval=interval)
-    if out.suffix.lower() != ".parquet":
-        frame = _as_written(Path(source).expanduser(), frame)
+    # Cells of a text file as they stand there: 007 is not 7, and NA is no gap.
+    frame = typed(cells) if out.suffix.lower() == ".parquet" else cells.frame
     write_table(prediction.to_frame(frame), out)
     if as_json:
         print_json({"rows": len(frame), "written": str(out)})
     else:
         typer.echo(f"{len(frame):,} rows predicted; written to {out}.")
-
-
-def _as_written(path: Path, frame: Any) -> Any:
-    """Return the cells of a text file as they stand there: 007 is not 7, and NA is no gap."""
-    import pandas as pd
-
-    ending = Path(path.name.lower().removesuffix(".gz")).suffix
-    options = {"dtype": str, "keep_default_na": False, "index_col": False, "encoding": "utf-8-sig"}
-    for delimiter in DELIMITERS.get(ending, ""):
-        header = pd.read_csv(path, sep=delimiter, nrows=0, **options)
-        if header.shape[1] == frame.shape[1]:
-            return pd.read_csv(path, sep=delimiter, **options).set_axis(frame.columns, axis=1)
-    return frame

@@ -1,12 +1,14 @@
 """A data set that is two arrays and a rule to split them."""
 
 from collections.abc import Callable
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from regaug._checks import check_choice
-from regaug.data.base import Data, Info, Rules, Split, as_float
+from regaug.data.base import Data, Info, Rows, Rules, Split, as_float
+from regaug.data.duplicates import as_bits, find_equal
 from regaug.data.scaling import Values, min_max
 from regaug.data.splits import ThreeParts, random_split
 from regaug.exceptions import ArgumentError, NonFiniteError
@@ -23,7 +25,8 @@ class ArrayData(Data):
         x: Inputs ``(n, *features)``; NaN is a missing value.
         y: Targets ``(n,)`` or ``(n, m)``, finite.
         info: The facts about the data.
-        rule: From a seed to the rows of the training, validation and test part; at random if None.
+        rule: From a seed to the rows of the training, validation and test part; at random if None,
+            equal rows together.
         groups: Group of every row, ``(n,)``, where there are groups.
 
     Attributes:
@@ -51,11 +54,20 @@ class ArrayData(Data):
     def split(self, seed: int = 0, *, protocol: Rules = "tuned") -> Split:
         """Split the rows by the rule; see :meth:`Data.split`."""
         check_choice("protocol", protocol, ("tuned", "paper"))
-        parts = self.rule(seed) if self.rule else random_split(len(self), seed=seed)
+        parts = self.rule(seed) if self.rule else self._split_rows(seed)
         is_paper = protocol == "paper"
         x = min_max(_fill(self.x, self.x)) if is_paper else _fill(self.x, self.x[parts[0]])
         train, validation, test = (self._samples(as_float(x[rows]), rows) for rows in parts)
         return Split(train, validation, test)
+
+    def _split_rows(self, seed: int) -> ThreeParts:
+        return random_split(len(self), units=self.units, seed=seed)
+
+    @cached_property
+    def units(self) -> Rows:
+        """A number for every row, ``(n,)``: those with equal inputs, which stay together."""
+        columns = self.x.reshape(len(self), -1).T
+        return find_equal(map(as_bits, columns), map(as_bits, self.y.T), len(self)).units
 
     def _check(self) -> None:
         n = len(self.y) if self.y.ndim else 0

@@ -23,7 +23,12 @@ SHARES = (0.6, 0.2, 0.2)
 
 
 def random_split(
-    n: int, *, shares: Shares = SHARES, sizes: Sequence[int] | None = None, seed: int
+    n: int,
+    *,
+    shares: Shares = SHARES,
+    sizes: Sequence[int] | None = None,
+    units: Rows | None = None,
+    seed: int,
 ) -> ThreeParts:
     """Deal rows at random.
 
@@ -31,6 +36,9 @@ def random_split(
         n: Number of rows, at least 3.
         shares: Shares of training, validation and test; they add up to 1. No part is empty.
         sizes: Numbers of rows instead of shares; they add up to ``n``.
+        units: A number for every row, ``(n,)``, at least 3 different ones: rows with the same one,
+            such as duplicates, stay together. The split is nearly that without units where hardly
+            any rows share one. It goes with shares, not with sizes.
         seed: Which of the possible splits, at least 0.
 
     Example:
@@ -40,11 +48,25 @@ def random_split(
         [5, 4, 1]
     """
     n = check_integer("n", n, 3, hint="Each part needs a row.")
+    order = _draw_order(n, seed)
+    if units is not None:
+        if sizes is not None:
+            raise ArgumentError("`units` and `sizes` must not be given both: units have sizes.")
+        codes, counts = _codes("units", units)
+        if len(codes) != n:
+            raise ArgumentError(
+                f"`units` must be ({n},), a number for every row, got {len(codes)}."
+            )
+        # A unit comes where its first row does: the earliest of its rows would come too early.
+        place = np.empty(n, dtype=np.int64)
+        place[order] = np.arange(n)
+        order = np.argsort(place[np.unique(codes, return_index=True)[1]])
+        return _whole_groups(codes, order, *_cut(counts[order], shares))
     if sizes is None:
         first, second = _cut(np.ones(n, dtype=np.int64), shares)
     else:
         first, second = _cut_by_size(n, sizes)
-    return _whole_groups(np.arange(n), _draw_order(n, seed), first, second)
+    return _whole_groups(np.arange(n), order, first, second)
 
 
 def group_split(groups: ArrayLike, *, shares: Shares = SHARES, seed: int) -> ThreeParts:

@@ -1,13 +1,16 @@
 """The one call that fits a model to a table, whatever it is made of."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from regaug import methods
 from regaug._checks import check_integer
 from regaug._registry import lookup
 from regaug.data.base import Data
+from regaug.data.tabular.table import open_table
 from regaug.ensemble.blend import BASELINES, fit_blend
 from regaug.ensemble.candidates import Observer
 from regaug.ensemble.contents import AUTO, NETS
@@ -18,13 +21,20 @@ from regaug.exceptions import ArgumentError
 from regaug.training.bar import bar_from_first_call
 from regaug.training.recipe import default_recipe
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 # What is fitted fold by fold.
 BLENDS = (AUTO, NETS, *BASELINES)
 
 
 def fit(
-    data: Data,
+    data: "Data | str | Path | pd.DataFrame",
     *,
+    target: str | Sequence[str] | None = None,
+    group: str | None = None,
+    time: str | None = None,
+    drop: str | Sequence[str] = (),
     method: str = AUTO,
     members: int = 8,
     method_settings: Mapping[str, object] | None = None,
@@ -36,7 +46,12 @@ def fit(
     """Fit a model to all rows of a table: one that says how sure it is.
 
     Args:
-        data: A table: ``regaug.data.read_table(...)`` or ``regaug.data.load(...)``.
+        data: A table: ``regaug.data.read_table(...)`` or ``regaug.data.load(...)``; or a path or a
+            frame with ``target=``.
+        target: The column to predict, or several, of a path or a frame.
+        group: Its column whose groups stay whole, if any.
+        time: Its column of times, if any.
+        drop: Its columns to leave out.
         method: ``"auto"`` is the best model there is: a blend of nets and baselines, whose shares
             are chosen on rows that they have not learned. ``"nets"`` leaves the baselines out;
             ``"ridge"``, ``"boosting"``, ``"trees"`` and ``"gp"`` are one of them alone. One of
@@ -64,6 +79,7 @@ def fit(
         ridge: 8 models
     """
     jobs = check_integer("jobs", jobs, 1)
+    data = open_table(data, target=target, group=group, time=time, drop=drop)
     if method in BLENDS:
         if method_settings:
             raise ArgumentError(
@@ -74,7 +90,7 @@ def fit(
             return fit_blend(
                 data, method=method, seed=seed, quick=quick, jobs=jobs, observer=observer
             )
-    lookup("method", method, dict.fromkeys((*methods.names(), *BLENDS)))
+    check_method(method)
     own = default_recipe(len(check_table(data)))
     return fit_ensemble(
         data,
@@ -84,6 +100,11 @@ def fit(
         seed=seed,
         progress=progress is True,
     )
+
+
+def check_method(method: str) -> str:
+    """Return a name that :func:`fit` knows; of another one the nearest is told."""
+    return lookup("method", method, {name: name for name in (*methods.names(), *BLENDS)})
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from regaug.data.arrays import ArrayData
 from regaug.data.base import Rows
 from regaug.data.scaling import Scaler
 from regaug.data.tabular.encoding import Encoder
-from regaug.data.tabular.sources import read_frame
+from regaug.data.tabular.sources import read_cells, read_gaps
 from regaug.data.tabular.table import Table
 from regaug.exceptions import ArgumentError, ArgumentTypeError, NonFiniteError
 
@@ -34,7 +34,7 @@ class Preparation:
         """Learn the columns and their scale from some rows."""
         if isinstance(data, Table):
             frame = data.frame[list(data.inputs)].iloc[rows]
-            encoder = Encoder.fit(frame)
+            encoder = Encoder.fit(frame, readings=data.readings)
             return cls(encoder, Scaler.fit(torch.from_numpy(encoder.transform(frame))))
         x = torch.from_numpy(data.x[rows])
         mean = x.nanmean(dim=0).nan_to_num(nan=0.0)
@@ -48,7 +48,7 @@ class Preparation:
         """
         if self.encoder is None:
             return self.scaler.transform(self._as_rows(source)).nan_to_num(nan=0.0)
-        frame = source.frame if isinstance(source, Table) else read_frame(source)
+        frame = source.frame if isinstance(source, Table) else read_gaps(read_cells(source))
         return self.scaler.transform(torch.from_numpy(self.encoder.transform(frame)).double())
 
     def _as_rows(self, source: Any) -> Tensor:

@@ -40,8 +40,8 @@ def calibration_rows(data: Data, *, share: float | None = None, seed: int = 0) -
     """Return the rows that a fit puts aside to calibrate its intervals on.
 
     They are whole groups where the data has groups, the last rows where it has times, and drawn at
-    random otherwise. Whoever chooses a method or settings must do so without them:
-    ``leave_out(data, calibration_rows(data))``.
+    random otherwise, duplicates together. Whoever chooses a method or settings must do so without
+    them: ``leave_out(data, calibration_rows(data))``.
 
     ``share`` is in (0, 0.5]; without it, a fifth of up to 100 rows, then 20 rows, and a tenth from
     200 rows on. They are 9 at least, but no more than a third, and if drawn at random 2,000 at
@@ -62,7 +62,7 @@ def calibration_rows(data: Data, *, share: float | None = None, seed: int = 0) -
         return time_split(codes, shares=shares)[2]
     if rule == "group":
         return group_split(codes, shares=shares, seed=seed)[2]
-    return random_split(n, shares=shares, seed=seed)[2]
+    return random_split(n, shares=shares, units=codes, seed=seed)[2]
 
 
 def leave_out(data: Data, rows: Rows) -> Table | ArrayData:
@@ -78,9 +78,10 @@ def leave_out(data: Data, rows: Rows) -> Table | ArrayData:
             time=data.time,
             drop=[name for name in data.frame.columns if name not in named],
             name=data.info.name,
+            readings=data.readings,
         )
     groups = None if data.groups is None else data.groups[kept]
-    rule = partial(_split_again, n=len(kept), groups=groups)
+    rule = partial(_split_again, units=data.units[kept], groups=groups)
     return ArrayData(data.x[kept], data.y[kept], info=data.info, rule=rule, groups=groups)
 
 
@@ -142,8 +143,12 @@ def _units(data: Table | ArrayData) -> tuple[SplitRule, NDArray[np.int64]]:
         return "group", np.unique(data.groups, return_inverse=True)[1]
     if data.times is not None:
         return "time", np.unique(data.times, return_inverse=True)[1]
-    return "random", np.arange(len(data))
+    return "random", data.units
 
 
-def _split_again(seed: int, *, n: int, groups: NDArray[np.generic] | None) -> ThreeParts:
-    return random_split(n, seed=seed) if groups is None else group_split(groups, seed=seed)
+def _split_again(
+    seed: int, *, units: NDArray[np.int64], groups: NDArray[np.generic] | None
+) -> ThreeParts:
+    if groups is not None:
+        return group_split(groups, seed=seed)
+    return random_split(len(units), units=units, seed=seed)

@@ -11,7 +11,7 @@ from regaug.training.settings import Settings
 
 # What stands for a name that only the user knows.
 DATA, TARGET = "DATA.csv", "TARGET"
-COLUMNS = ("target", "group", "time", "drop")
+COLUMNS = ("target", "group", "time", "drop", "encoding")
 
 
 def python_recipe(study: Study, method: str) -> str:

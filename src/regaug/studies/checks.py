@@ -33,6 +33,7 @@ TITLES = {
     "R6": "runs that diverged",
     "R7": "the mean is not beaten",
     "R8": "test rows that were trained on",
+    "R9": "a likely leak",
 }
 # How near to an end of its space a setting is at the edge, as a share of the space.
 NEAR = 0.02
@@ -102,6 +103,7 @@ def find_checks(
         "R6": _diverged(records),
         "R7": _mean_not_beaten(comparison),
         "R8": _shared_rows(facts),
+        "R9": "" if facts is None else " ".join(facts.leaks),
     }
     return tuple(Check(code, text, anchor(code)) for code, text in texts.items() if text)
 

@@ -1,19 +1,18 @@
 """The study: good recipes first, then every method at them, on the same splits."""
 
 import tempfile
-import time
+import time as clock
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from regaug import _random
-from regaug.data import read_table
 from regaug.data.base import Data, Split
 from regaug.data.splits import SplitRule
-from regaug.data.tabular.table import Table
+from regaug.data.tabular.table import Table, open_table
 from regaug.ensemble import leave_out
 from regaug.exceptions import ArgumentError, ArgumentTypeError, RegaugError
 from regaug.metrics import MetricName
@@ -63,6 +62,9 @@ def compare(
     data: AnyData,
     *,
     target: str | Sequence[str] | None = None,
+    group: str | None = None,
+    time: str | None = None,
+    drop: str | Sequence[str] = (),
     methods: Sequence[str] | None = None,
     trials: int | None = None,
     splits: int | None = None,
@@ -92,6 +94,9 @@ def compare(
             frame with ``target=``; a list of splits of your own making; or a
             :class:`regaug.Problem`.
         target: The column to predict, or several, of a path or a frame.
+        group: Its column whose groups are held out whole, if any.
+        time: Its column of times, if any: the last rows are held out.
+        drop: Its columns to leave out.
         methods: Names of methods; all of them by default. Plain training is always among them.
         trials: Settings that are tried of every method on every split; 6, or 3 if ``quick``. The
             first stage has two recipes for each of them, and at least 6.
@@ -118,7 +123,7 @@ def compare(
         The study; ``print(study)`` shows the table and says what it means.
     """
     workforce = Workforce(jobs, executor, ray_address, max_minutes)
-    table = _open(data, target)
+    table = _open(data, target=target, group=group, time=time, drop=drop)
     if isinstance(table, Problem):
         problem = table
         if metric not in ("rmse", problem.metric):
@@ -160,7 +165,8 @@ def run_plan(
     notes = [summary, *plan.notes]
     facts = None
     if plan.problem.is_stacked:
-        facts = describe(plan.problem.splits[0], "\n".join(notes), given=_given(data))
+        leaks = [str(leak) for leak in getattr(data, "leaks", ())]
+        facts = describe(plan.problem.splits[0], "\n".join(notes), given=_given(data), leaks=leaks)
         write_facts(folder, facts)
     tell = _begin(plan, store, workforce, observer, notes)
     targets = make_targets(plan.problem)
@@ -185,7 +191,7 @@ def _begin(
     # Not by key: the plan does not know the recipes of the second stage yet.
     places = {_place(own.run) for own in store.records().values()}
     notes = [*notes, *(f"Note: {damage}" for damage in store.damaged)]  # known when they are read
-    before, start = len(places), time.monotonic()
+    before, start = len(places), clock.monotonic()
 
     def tell(records: Sequence[RunRecord], seconds: float, notes: Sequence[str] = ()) -> None:
         if observer is not None:
@@ -195,7 +201,7 @@ def _begin(
     def finished(records: Sequence[RunRecord]) -> None:
         places.update(_place(own.run) for own in records)
         new, left = max(1, len(places) - before), len(plan.runs) - len(places)
-        tell(records, (time.monotonic() - start) / new * left)
+        tell(records, (clock.monotonic() - start) / new * left)
 
     left = [run for run in plan.runs if _place(run) not in places]
     problems = {plan.problem.name: plan.problem}
@@ -228,19 +234,22 @@ def _some_rows(data: Data, seed: int) -> Data:
     return leave_out(data, order[QUICK_ROWS:])
 
 
-def _open(data: AnyData, target: str | Sequence[str] | None) -> Problem | Data | Sequence[Split]:
-    if isinstance(data, Problem | Data | list | tuple):
-        if target is not None:
-            raise ArgumentError(
-                f"`target` must be None for data that knows its targets, got {target!r}."
+def _open(data: AnyData, **columns: Any) -> Problem | Data | Sequence[Split]:
+    """Return a problem or splits as they are, and a path or a frame as a table."""
+    if not isinstance(data, Problem | list | tuple):
+        if not isinstance(data, Data) and columns["target"] is None:
+            raise ArgumentTypeError(
+                "`data` must be a table (regaug.data.read_table, regaug.data.load), a list of "
+                "splits, a problem, or a path or a frame with `target`, got "
+                f"{type(data).__name__} without it."
             )
-        return data
-    if target is None:
-        raise ArgumentTypeError(
-            "`data` must be a table (regaug.data.read_table, regaug.data.load), a list of splits, "
-            f"a problem, or a path or a frame with `target`, got {type(data).__name__} without it."
-        )
-    return read_table(data, target=target)
+        return open_table(data, **columns)
+    for name, value in columns.items():
+        if value:
+            raise ArgumentError(
+                f"`{name}` must be None for data that knows its columns, got {value!r}."
+            )
+    return data
 
 
 def _given(data: Data | None) -> Mapping[str, object]:

@@ -66,7 +66,8 @@ class Facts:
         shared_rows: Test rows that stand among the training or validation rows as well, inputs and
             targets alike.
         given: How the user named the data, for commands to copy: ``source``, and for a file
-            ``target``, ``group``, ``time``, ``drop``; empty if that is not known.
+            ``target``, ``group``, ``time``, ``drop``, ``encoding``; empty if that is not known.
+        leaks: Inputs that give the target away, a sentence each.
     """
 
     summary: str
@@ -82,6 +83,7 @@ class Facts:
     two_nn: TwoNNFit | None
     shared_rows: int = 0
     given: Mapping[str, Any] = field(default_factory=dict)
+    leaks: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for a JSON file."""
@@ -101,6 +103,7 @@ class Facts:
                 two_nn=None if fit is None else _read_fit(**fit),
                 shared_rows=int(values.get("shared_rows", 0)),  # earlier files do not say it
                 given=_read_given(values["given"]),
+                leaks=tuple(map(str, values.get("leaks", ()))),  # nor this
                 **{name: int(values[name]) for name in _WHOLE},
             )
         except (AttributeError, LookupError, TypeError, ValueError, OverflowError) as error:
@@ -111,7 +114,12 @@ class Facts:
 
 
 def describe(
-    split: Split, summary: str, *, given: Mapping[str, Any] | None = None, rho: float = 0.9
+    split: Split,
+    summary: str,
+    *,
+    given: Mapping[str, Any] | None = None,
+    leaks: Sequence[str] = (),
+    rho: float = 0.9,
 ) -> Facts:
     """Find out what a report says of the data.
 
@@ -142,6 +150,7 @@ def describe(
         two_nn=_fit_two_nn(points),
         shared_rows=_count_shared(split),
         given=_read_given(given or {}),
+        leaks=tuple(leaks),
     )
 
 
@@ -221,7 +230,9 @@ def _read_fit(
 def _read_given(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the known entries that are not empty: texts, and lists of texts."""
     given: dict[str, Any] = {
-        name: str(values[name]) for name in ("source", "group", "time") if values.get(name)
+        name: str(values[name])
+        for name in ("source", "group", "time", "encoding")
+        if values.get(name)
     }
     for name in ("target", "drop"):
         if value := values.get(name):

@@ -127,7 +127,7 @@ class Study:
             trials=selection.trials,
             scores=rows.scores,
             comparison=comparison,
-            verdict=make_verdict(comparison),
+            verdict=make_verdict(comparison, leaks=() if facts is None else facts.leaks),
             details=describe_rows(
                 rows.scores,
                 rows.used,

@@ -39,16 +39,18 @@ class Verdict:
         return self.text
 
 
-def make_verdict(comparison: Comparison) -> Verdict:
+def make_verdict(comparison: Comparison, *, leaks: Sequence[str] = ()) -> Verdict:
     """Say what a study has found.
 
-    What stands beside the nets comes first. A baseline beats every net if its mean is the best and
-    no net can be told from it by the rule of tiers, with this baseline and the nets alone. The mean
-    of the targets must be beaten by the interval of the change. Then comes what cannot be told
-    apart, what the augmentations have done, and what to use.
+    Inputs that give the target away come first: they make all errors worthless. Then comes what
+    stands beside the nets. A baseline beats every net if its mean is the best and no net can be
+    told from it by the rule of tiers, with this baseline and the nets alone. The mean of the
+    targets must be beaten by the interval of the change. Then comes what cannot be told apart, what
+    the augmentations have done, and what to use.
 
     Args:
         comparison: The statistics, from :func:`regaug.studies.statistics.analyze`.
+        leaks: Inputs that give the target away, a sentence or two each.
 
     Example:
         >>> from regaug.studies.statistics import analyze
@@ -66,6 +68,7 @@ def make_verdict(comparison: Comparison) -> Verdict:
     if about_mean:
         advice = "Look for inputs that say more about the target, or for more rows."
     sentences = (
+        *leaks,
         about_mean or _beside(comparison, winner),
         "" if about_mean else _ties(comparison, helps),
         _nets(comparison, helps, hurts),

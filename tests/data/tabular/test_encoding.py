@@ -208,7 +208,7 @@ def test_mixed_columns_are_numbers_if_nearly_all_are():
     values[3:6] = ["n/k", "n/k", "abc"]
     known, notes = fitted(values)
     assert isinstance(known, Number)
-    assert "3 unreadable values ('n/k'), taken as missing" in notes
+    assert "3 values that are no numbers, taken as missing: 'n/k' 2 times, 'abc'" in notes
     assert encoded(values)[3].tolist() == [np.float32(known.fill), 1.0]
 
 
@@ -271,7 +271,7 @@ def test_a_missing_date_becomes_the_median_with_an_indicator():
     x = encoded(dates)
     np.testing.assert_array_equal(x[1, :-1], x[3, :-1])
     assert x[:5, -1].tolist() == [0, 1, 0, 0, 1]
-    assert "1 unreadable value ('unknown')" in notes
+    assert "1 value that is no date, taken as missing: 'unknown'" in notes
 
 
 def test_time_spans_are_numbers_of_days():
@@ -309,6 +309,7 @@ def some_encoder():
                 "city": ["Oslo", "Rome", None, "Rome"] * 10,
                 "when": dates,
                 "new": [True, False] * 20,
+                "fee": ["$1,200", "$30", "$7"] * 13 + ["$8"],
             }
         )
     )
@@ -316,13 +317,14 @@ def some_encoder():
 
 def new_rows():
     return pd.DataFrame(
-        {"size": [3.0], "city": ["Rome"], "when": ["2024-02-01"], "new": [False]}, index=["x"]
+        {"size": [3.0], "city": ["Rome"], "when": ["2024-02-01"], "new": [False], "fee": ["$5"]},
+        index=["x"],
     )
 
 
 def test_order_and_further_columns_do_not_matter():
     encoder, rows = some_encoder(), new_rows()
-    other = rows[["new", "when", "city", "size"]].assign(extra="?")
+    other = rows[["new", "fee", "when", "city", "size"]].assign(extra="?")
     np.testing.assert_array_equal(encoder.transform(other), encoder.transform(rows))
 
 
@@ -380,11 +382,18 @@ def test_json_keeps_everything():
     np.testing.assert_array_equal(again.transform(new_rows()), encoder.transform(new_rows()))
 
 
+def content_with(columns):
+    """JSON of an encoder with these columns and nothing else."""
+    content = {"format": "regaug-encoder", "version": 3, "columns": columns}
+    return json.dumps(content | {"notes": [], "readings": []})
+
+
 def changed(**changes):
     """JSON of an encoder in which members of the first column of a kind are replaced."""
     content = json.loads(some_encoder().to_json())
     kind = changes.pop("of", "number")
-    next(item for item in content["columns"] if item["kind"] == kind).update(changes)
+    items = content["readings"] if kind == "reading" else content["columns"]
+    next(item for item in items if kind in ("reading", item["kind"])).update(changes)
     return json.dumps(content)
 
 
@@ -399,12 +408,21 @@ def changed(**changes):
         "[" * 100_000,
         "__import__('os').system('true')",
         some_encoder().to_json()[:-5],
-        some_encoder().to_json().replace('"version": 2', '"version": 3'),
-        some_encoder().to_json().replace('"version": 2', '"version": true, "version": 2'),
+        some_encoder().to_json().replace('"version": 3', '"version": 4'),
+        some_encoder().to_json().replace('"version": 3', '"version": true, "version": 3'),
         some_encoder().to_json().replace("regaug-encoder", "pickle"),
-        '{"format": "regaug-encoder", "version": 2, "columns": [], "notes": []}',
-        '{"format": "regaug-encoder", "version": 2, "columns": [3], "notes": []}',
-        '{"format": "regaug-encoder", "version": 2, "columns": {"a": 1}, "notes": []}',
+        content_with([]),
+        content_with([3]),
+        content_with({"a": 1}),
+        changed(of="reading", decimal=";"),
+        changed(of="reading", decimal=3),
+        changed(of="reading", forms="$#"),
+        changed(of="reading", forms=["$#", "#km"]),
+        changed(of="reading", factors=["1"]),
+        changed(of="reading", factors=[float("nan")]),
+        changed(of="reading", kind="regex"),
+        changed(of="reading", kind="date"),
+        changed(of="reading", name=None),
         changed(fill=float("nan")),
         changed(fill=float("inf")),
         changed(fill=1e39),
@@ -431,6 +449,12 @@ def changed(**changes):
 )
 def test_damaged_or_hostile_json_is_an_error(text):
     with pytest.raises(DataError, match="does not describe an encoder"):
+        Encoder.from_json(text)
+
+
+def test_an_encoder_of_another_version_is_refused_with_the_way_out():
+    text = some_encoder().to_json().replace('"version": 3', '"version": 2')
+    with pytest.raises(DataError, match="version 2 and this regaug reads version 3. Fit the model"):
         Encoder.from_json(text)
 
 

@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from regaug.data.tabular.findings import is_mostly
+from regaug.data.tabular.readings import Code, Reading
+from regaug.data.tabular.remarks import words_note
+from regaug.data.tabular.texts import GAP_WORDS, Floats
 from regaug.data.tabular.values import (
     LARGEST,
-    Floats,
     Levels,
     Values,
     dates_of,
@@ -24,7 +27,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MISSING_SHARE = 0.01  # from this share of training rows on, a gap has a column of its own
-READABLE_SHARE = 0.95  # text of which this share are numbers (or dates) is numbers (or dates)
 RARE_SHARE, RARE_ROWS, MAX_LEVELS = 0.01, 5, 50
 OTHER = "(other)"  # what decoding writes for the pooled levels
 UNIQUE_SHARE = 0.9  # text with more levels than this share of its rows tells the rows apart
@@ -195,16 +197,19 @@ def _shortest(values: Floats) -> Floats:
 def _check_readable(name: str, read: Values, what: str) -> Values:
     if read.unreadable and read.readable_share == 0.0:
         raise DataError(
-            f"Column {name!r} must hold {what}s as in training, got {read.example!r} "
+            f"Column {name!r} must hold {what}s as in training, got {next(iter(read.words))!r} "
             f"and not one {what}."
         )
     return read
 
 
 def fit_column(
-    name: str, series: "pd.Series", places: NDArray[np.int64]
+    name: str, series: "pd.Series", places: NDArray[np.int64], reading: Reading | None = None
 ) -> tuple[Column | None, list[str]]:
-    """Return what a column becomes (None: nothing) and what there is to say about it."""
+    """Return what a column becomes (None: nothing) and what there is to say about it.
+
+    A column of codes is a category, whatever they look like.
+    """
     import pandas as pd
 
     if series.dtype.kind == "M":
@@ -213,17 +218,26 @@ def fit_column(
         read, is_boolean = read_numbers(series), series.dtype.kind == "b"
         return _fit_number(name, series, read, places, is_boolean=is_boolean)
     levels = read_levels(series)
-    if isinstance(series.dtype, pd.CategoricalDtype):
+    if isinstance(series.dtype, pd.CategoricalDtype) or isinstance(reading, Code):
         return _fit_category(name, levels)
     # What a column is must not depend on its type: another row of the table may have changed it.
     read = numbers_of(levels)
-    if read.readable_share >= READABLE_SHARE:
+    if _is_mostly(read):
         is_boolean = set(levels[1]) <= {"True", "False"}
         return _fit_number(name, series, read, places, is_boolean=is_boolean)
     dates = dates_of(levels)
-    if dates.readable_share >= READABLE_SHARE:
+    if _is_mostly(dates):
         return _fit_date(name, dates)
     return _fit_category(name, levels)
+
+
+def _is_mostly(read: Values) -> bool:
+    """Whether a column holds what was read from it; so does one without any value."""
+    gaps = sum(rows for word, rows in read.words.items() if word.lower() in GAP_WORDS)
+    there = len(read.values) - read.missing - read.infinite - gaps
+    if not there:
+        return not read.words
+    return is_mostly(read.values, np.ones(len(read.values), dtype=np.int64), there)
 
 
 def _fit_number(
@@ -303,10 +317,9 @@ def _median(values: Floats) -> float:
 
 
 def _gap_notes(read: Values, column: Number | Date, fill: str) -> list[str]:
-    notes = [f"has {count(read.infinite, 'infinite value')}"] if read.infinite else []
-    if read.unreadable:
-        notes.append(f"has {count(read.unreadable, 'unreadable value')} ({read.example!r})")
-    notes = [f"{note}, taken as missing" for note in notes]
+    infinite = count(read.infinite, "infinite value")
+    notes = [f"has {infinite}, taken as missing"] if read.infinite else []
+    notes += words_note(read.words, "dates" if isinstance(column, Date) else "numbers")
     if read.gaps:
         extra = ", and a column that says so" if column.indicator else ""
         notes.append(f"imputed: {count(read.gaps, 'gap')} became {fill}{extra}")

@@ -1,39 +1,25 @@
 """From the columns of a table to a matrix of numbers, learned on training rows only."""
 
-import json
-from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import accumulate, pairwise, starmap
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from regaug.data.tabular.columns import (
-    FAR,
-    MAX_LEVELS,
-    Boolean,
-    Category,
-    Column,
-    Date,
-    Number,
-    fit_column,
-)
-from regaug.data.tabular.values import LARGEST, column_names
-from regaug.exceptions import (
-    ArgumentError,
-    ArgumentTypeError,
-    DataError,
-    NonFiniteError,
-    NotFittedError,
-)
+from regaug.data.tabular.columns import Category, Column, Date, fit_column
+from regaug.data.tabular.description import read_description, write_description
+from regaug.data.tabular.discovery import read_columns
+from regaug.data.tabular.findings import find_reading
+from regaug.data.tabular.readings import Reading, by_name, read_plain, translate
+from regaug.data.tabular.texts import is_text
+from regaug.data.tabular.values import column_names
+from regaug.exceptions import ArgumentError, DataError, NonFiniteError, NotFittedError
 
 if TYPE_CHECKING:
     import pandas as pd
-
-_FORMAT, _VERSION = "regaug-encoder", 2
-_KINDS: dict[str, type[Any]] = {c.kind: c for c in (Number, Boolean, Date, Category)}
 
 
 @dataclass(frozen=True)
@@ -44,7 +30,7 @@ class Encoder:
     column     becomes
     ========== ====================================================================================
     numbers    themselves, if not further beyond those of training than half of their range; true
-               and false become 1 and 0; text of which 95 % are numbers counts
+               and false become 1 and 0; numbers written as text count
     dates      days since the training mean, sine and cosine of the time of year and of day
     text       one column per level; levels with less than 1 % or fewer than 5 of the training
                rows, and all but the 50 most frequent, share the level "(other)"
@@ -58,9 +44,14 @@ class Encoder:
     in all columns if nothing was pooled. A value that cannot be read is a gap, and an error if no
     value of its column can be.
 
+    How texts are read (``"$45,210"``, ``"3,5"``, ``"31/12/2024"``) is kept too: other tables are
+    read in the same way, even a single row of them, and a column that holds plain numbers there.
+
     Attributes:
         columns: What is known about every column that is used.
         notes: What was left out, imputed and pooled, and why; a sentence each.
+        readings: How those columns of the table are read that are not written plainly; targets and
+            times may be among them.
 
     Example:
         >>> import pandas as pd
@@ -75,27 +66,38 @@ class Encoder:
 
     columns: tuple[Column, ...] = ()
     notes: tuple[str, ...] = ()
+    readings: tuple[Reading, ...] = ()
 
     @classmethod
-    def fit(cls, frame: "pd.DataFrame") -> Self:
+    def fit(cls, frame: "pd.DataFrame", *, readings: Sequence[Reading] | None = None) -> Self:
         """Learn how to encode the columns of a pandas frame of training rows.
 
         If the frame's index holds whole numbers it is taken as the place of each row in the whole
         table: that is how a column of row numbers is known when the rows are a random part.
+
+        Args:
+            frame: The training rows.
+            readings: How the texts of its columns were read, if that is done; otherwise they are
+                read here, as all the rows of ``frame`` are written.
         """
         names = column_names(frame)
+        said: tuple[str, ...] = ()
+        if readings is None:
+            read = read_columns(frame.set_axis(names, axis=1))
+            frame, readings, said = read.frame, read.readings, read.notes
+        known = by_name(readings)
         index = frame.index
         places = index.to_numpy() if index.dtype.kind in "iu" else np.arange(len(frame))
         columns: list[Column] = []
-        notes: list[str] = []
+        notes = list(said)
         for position, name in enumerate(names):
-            column, said = fit_column(name, frame.iloc[:, position], places)
-            notes += [f"{name!r} {sentence}" for sentence in said]
+            column, own = fit_column(name, frame.iloc[:, position], places, known.get(name))
+            notes += [f"{name!r} {sentence}" for sentence in own]
             columns += [] if column is None else [column]
         if not columns:
             reasons = f": {'; '.join(notes)}" if notes else ""
             raise DataError(f"No input column is left{reasons}.")
-        return cls(tuple(columns), tuple(notes))
+        return cls(tuple(columns), tuple(notes), tuple(readings))
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -108,9 +110,31 @@ class Encoder:
         positions = self._find(column_names(frame, only=names))
         # Features one after the other, turned at the end: five times as fast as writing columns.
         out = np.empty((len(self.feature_names), len(frame)), dtype=np.float32)
+        readings = by_name(self.readings)
         for (column, span), position in zip(self._spans(), positions, strict=True):
-            column.encode(frame.iloc[:, position], out[span])
+            series = frame.iloc[:, position]
+            column.encode(_read(series, column, readings.get(column.name)), out[span])
         return np.ascontiguousarray(out.T)
+
+    def read(self, frame: "pd.DataFrame") -> "pd.DataFrame":
+        """Return a pandas frame with its texts read as those of the training rows were.
+
+        Columns that :attr:`readings` does not name stay as they are.
+
+        Example:
+            >>> import pandas as pd
+            >>> train = pd.DataFrame({"price": ["$1,500", "$700", "$9"] * 5})
+            >>> encoder = Encoder.fit(train)
+            >>> encoder.read(pd.DataFrame({"price": ["$2,000"]}))["price"].tolist()
+            [2000]
+        """
+        names = column_names(frame)
+        new = {
+            name: translate(frame.iloc[:, names.index(name)], reading)
+            for name, reading in by_name(self.readings).items()
+            if name in names
+        }
+        return frame.set_axis(names, axis=1).assign(**new)
 
     def decode(self, x: NDArray[np.float32] | NDArray[np.float64]) -> "pd.DataFrame":
         """Return the rows of a matrix as a pandas frame: the way back from :meth:`transform`.
@@ -125,6 +149,7 @@ class Encoder:
                 columns of a category the largest decides.
 
         Example:
+            >>> from regaug.data.tabular.columns import Number
             >>> encoder = Encoder((Number("size", fill=65.0, indicator=True),))
             >>> encoder.decode(np.array([[50.1, 0.2], [65.0, 0.9]]))
                size
@@ -144,29 +169,19 @@ class Encoder:
 
     def to_json(self) -> str:
         """Return everything as JSON text, for :meth:`from_json`."""
-        columns = [{"kind": column.kind, **vars(column)} for column in self.columns]
-        content = {"format": _FORMAT, "version": _VERSION, "columns": columns, "notes": self.notes}
-        return json.dumps(content, allow_nan=False)
+        return write_description(self.columns, self.notes, self.readings)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
         """Read what :meth:`to_json` wrote; anything else is a ``DataError``.
 
         Example:
+            >>> from regaug.data.tabular.columns import Number
             >>> encoder = Encoder((Number("size", fill=65.0, indicator=True),))
             >>> Encoder.from_json(encoder.to_json()) == encoder
             True
         """
-        keys = {"format", "version", "columns", "notes"}
-        content = _check_keys(_parse(text), keys, "the encoder")
-        if (content["format"], content["version"]) != (_FORMAT, _VERSION):
-            raise _damaged(f"it must be {_FORMAT!r} of version {_VERSION}")
-        if not isinstance(content["columns"], list) or not content["columns"]:
-            raise _damaged("`columns` must be a list that is not empty")
-        columns = tuple(_column_from(item) for item in content["columns"])
-        if len({column.name for column in columns}) < len(columns):
-            raise _damaged("two columns have the same name")
-        return cls(columns, _as_texts("notes", content["notes"]))
+        return cls(*read_description(text))
 
     def _fitted(self) -> Self:
         if not self.columns:
@@ -194,75 +209,18 @@ class Encoder:
         return [place[column.name] for column in self.columns]
 
 
+def _read(series: "pd.Series", column: Column, reading: Reading | None) -> "pd.Series":
+    """Return a column of a new table with its texts read: as in training, or as it is written."""
+    if not is_text(series) or (reading is None and isinstance(column, Category)):
+        return series
+    if reading is None:
+        plain = read_plain(series)
+        if plain is not None:
+            return plain
+        reading = find_reading(series, are_dates=isinstance(column, Date))
+    return translate(series, reading)
+
+
 def _with_hint(name: str, names: list[str]) -> str:
     near = get_close_matches(name, names, n=1)
     return f"{name!r} (did you mean {near[0]!r}?)" if near else repr(name)
-
-
-def _damaged(reason: str) -> DataError:
-    return DataError(f"The text does not describe an encoder: {reason}.")
-
-
-def _parse(text: str) -> object:
-    """Parse JSON, refusing what JSON does not have (NaN) and keys that are given twice."""
-
-    def refuse(constant: str) -> object:
-        raise ValueError(f"{constant} is not JSON")
-
-    def once(pairs: list[tuple[str, object]]) -> dict[str, object]:
-        if len(dict(pairs)) < len(pairs):
-            raise ValueError("a key is given twice")
-        return dict(pairs)
-
-    if not isinstance(text, str):
-        raise ArgumentTypeError(f"`text` must be a str, got {type(text).__name__}.")
-    try:
-        return json.loads(text, parse_constant=refuse, object_pairs_hook=once)
-    except (ValueError, RecursionError) as error:
-        raise _damaged(f"it is not JSON ({str(error)[:200]})") from None
-
-
-def _check_keys(content: object, keys: set[str], what: str) -> dict[str, object]:
-    if not isinstance(content, dict) or set(content) != keys:
-        raise _damaged(f"{what} must have exactly the keys {', '.join(sorted(keys))}")
-    return content
-
-
-def _column_from(item: object) -> Column:
-    """Make a column from its JSON object."""
-    kind = item.get("kind") if isinstance(item, dict) else None
-    if not isinstance(kind, str) or kind not in _KINDS:
-        raise _damaged(f"the kind of a column must be one of {', '.join(_KINDS)}")
-    members = fields(_KINDS[kind])
-    keys = {"kind", *(member.name for member in members)}
-    given = _check_keys(item, keys, f"a {kind} column")
-    values = {m.name: _as_typed(m.name, given[m.name], m.type) for m in members}
-    column: Column = _KINDS[kind](**values)
-    if isinstance(column, Date) and max(abs(column.mean), abs(column.fill)) > FAR:
-        raise _damaged(f"the dates of {column.name!r} must be within {FAR:g} days of 1970")
-    if isinstance(column, Number) and not column.low <= column.high:
-        raise _damaged(f"`low` of {column.name!r} must not be above `high`")
-    if isinstance(column, Category):
-        levels = column.levels
-        if len(set(levels)) < len(levels) or len(levels) > MAX_LEVELS or not column.features:
-            raise _damaged(f"the levels of {column.name!r} must be different, 1 to {MAX_LEVELS}")
-    return column
-
-
-def _as_texts(key: str, value: object) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise _damaged(f"`{key}` must be a list of texts")
-    return tuple(value)
-
-
-def _as_typed(key: str, value: object, kind: object) -> object:
-    """Return a value from JSON as the field of a column that it is for."""
-    if kind is str and not isinstance(value, str):
-        raise _damaged(f"`{key}` must be text")
-    if kind is bool and not isinstance(value, bool):
-        raise _damaged(f"`{key}` must be true or false")
-    if kind is float:
-        if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST:
-            return float(value)
-        raise _damaged(f"`{key}` must be a finite number")
-    return _as_texts(key, value) if kind == tuple[str, ...] else value

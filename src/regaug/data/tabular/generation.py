@@ -82,7 +82,7 @@ def generate(
     table, rows = _as_table(data), check_integer("rows", rows, 1)
     frame, seed = table.frame, check_integer("seed", seed, 0)
     rng = _random.numpy_generator(_random.Stream.GENERATION, seed)
-    encoder = Encoder.fit(frame[list(table.inputs)])
+    encoder = Encoder.fit(frame[list(table.inputs)], readings=table.readings)
     x = torch.from_numpy(encoder.transform(frame)).double()
     y = torch.from_numpy(table.y)
     new_x, new_y, _ = augment_rows(x, y, method, method_settings or {}, rows, seed)

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regaug.data.tabular.columns import DAY, Boolean, Category, Column, Date, Number
-from regaug.data.tabular.values import Floats, read_dates, read_levels, read_numbers
+from regaug.data.tabular.texts import Floats
+from regaug.data.tabular.values import read_dates, read_levels, read_numbers
 
 if TYPE_CHECKING:
     import pandas as pd

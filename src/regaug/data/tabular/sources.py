@@ -1,51 +1,119 @@
 """From a file or a frame of any kind to a pandas frame."""
 
-import csv
 import gzip
+import json
+import sys
 import zlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from io import TextIOWrapper
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from regaug.data.tabular.charsets import to_utf8
+from regaug.data.tabular.layout import find_header
+from regaug.data.tabular.numerals import Decimal
+from regaug.data.tabular.readings import translate
+from regaug.data.tabular.textfile import as_texts, read_text
+from regaug.data.tabular.texts import is_text, without_markers
 from regaug.data.tabular.values import check_unique, column_names
-from regaug.exceptions import ArgumentTypeError, DataError, DataNotFoundError
+from regaug.exceptions import ArgumentTypeError, DataError, DataNotFoundError, MissingExtraError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
-_PARQUET = (".parquet", ".parq", ".pq")
+STANDARD_INPUT = "-"
+ENDINGS = ".csv, .tsv, .tab, .txt, .jsonl, .ndjson (each also .gz), .xlsx, .parquet, .feather"
+_DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": ","}
+_HEAD = 100  # rows that show where the header of a sheet is
 
 
-def read_frame(source: object) -> "pd.DataFrame":
-    """Return what :func:`read_table` takes as a pandas frame, columns as they are."""
-    return read_source(source)[0]
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """A table before anything is made of its texts.
+
+    Attributes:
+        frame: Columns with texts as names, rows numbered from 0. Of a text file every cell is a
+            text, as it is written; other files and frames have types.
+        name: What it is called.
+        notes: What a reader should know about the file, a sentence each.
+        decimal: What the file says about decimal commas: they go with semicolons.
+        has_markers: Whether texts such as ``NA`` are gaps: people and programs write them.
+    """
+
+    frame: "pd.DataFrame"
+    name: str = "table"
+    notes: tuple[str, ...] = ()
+    decimal: Decimal | None = None
+    has_markers: bool = False
 
 
-def read_source(source: object) -> tuple["pd.DataFrame", str, list[str]]:
-    """Return a frame with text as column names and rows numbered from 0, its name, and notes."""
+def read_frame(source: object, *, encoding: str | None = None) -> "pd.DataFrame":
+    """Return what :func:`read_table` takes as a pandas frame, with the plain numbers of texts."""
+    return typed(read_cells(source, encoding=encoding))
+
+
+def typed(cells: Cells) -> "pd.DataFrame":
+    """Return the cells of a table with plain numbers where a text file has their texts."""
+    frame = read_gaps(cells)
+    if not cells.has_markers:
+        return frame
+    return frame.assign(**{name: translate(frame[name], None) for name in frame.columns})
+
+
+def read_gaps(cells: Cells) -> "pd.DataFrame":
+    """Return the cells of a table with gaps where texts such as ``NA`` stand for them."""
+    frame = cells.frame
+    if not cells.has_markers:
+        return frame
+    texts = [name for name in frame.columns if is_text(frame[name])]
+    return frame.assign(**{name: without_markers(frame[name]) for name in texts})
+
+
+def read_cells(source: object, *, encoding: str | None = None) -> Cells:
+    """Return a path, ``"-"`` for the standard input, or a frame of any kind as a pandas frame.
+
+    ``encoding`` is that of a text file; it is found out if None.
+    """
     import pandas as pd
 
-    name, notes = "table", list[str]()
     if isinstance(source, str | Path):
-        path = _check_path(Path(source).expanduser())
-        name = path.name
-        frame, notes = _read_file(path)
+        cells = _read_path(source, encoding)
     elif isinstance(source, pd.DataFrame):
-        frame = source
+        cells = Cells(source)
     elif hasattr(source, "__arrow_c_stream__"):
-        import pyarrow as pa
-
-        table = pa.table(source)
-        check_unique(table.column_names)
-        frame = table.to_pandas()
+        cells = Cells(_from_arrow(source))
     else:
         raise ArgumentTypeError(
             "`source` must be a path, a pandas or polars frame or an Arrow table, got "
             f"{type(source).__name__}. Make a frame of it: pandas.DataFrame(source)."
         )
-    return frame.set_axis(column_names(frame), axis=1).reset_index(drop=True), name, notes
+    frame = cells.frame.set_axis(column_names(cells.frame), axis=1).reset_index(drop=True)
+    return replace(cells, frame=frame)
+
+
+def _read_path(source: str | Path, encoding: str | None) -> Cells:
+    if str(source) == STANDARD_INPUT:
+        return _read_csv(sys.stdin.buffer.read(), "standard input", ",", encoding)
+    path = _check_path(Path(source).expanduser())
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    is_packed = suffixes[-1:] == [".gz"]
+    ending = "".join(suffixes[:-1][-1:] if is_packed else suffixes[-1:])
+    try:
+        if not is_packed and ending in _TABLES:
+            return Cells(_TABLES[ending](path), path.name)
+        if ending in _DELIMITERS or ending in (".jsonl", ".ndjson"):
+            data = gzip.decompress(path.read_bytes()) if is_packed else path.read_bytes()
+            if ending in _DELIMITERS:
+                return _read_csv(data, path, _DELIMITERS[ending], encoding)
+            return Cells(_read_json_lines(data, path, encoding), path.name)
+        if not is_packed and ending == ".xlsx":
+            return _read_workbook(path)
+    except (OSError, EOFError, zlib.error) as error:
+        raise DataError(f"{path} cannot be read: {error}") from error
+    other = " Save it as .xlsx." if ending == ".xls" else " Read it with pandas and pass the frame."
+    raise DataError(f"`source` must end in {ENDINGS}, got {path.name!r}.{other}")
 
 
 def _check_path(path: Path) -> Path:
@@ -53,6 +121,8 @@ def _check_path(path: Path) -> Path:
         return path
     if path.is_dir():
         raise DataError(f"`source` must be a file, got the folder {path}.")
+    if path.exists():  # a pipe, such as /dev/stdin
+        return path
     if not path.parent.is_dir():
         raise DataNotFoundError(f"There is no file {path}: there is no folder {path.parent}.")
     names = sorted(entry.name for entry in path.parent.iterdir())
@@ -61,102 +131,102 @@ def _check_path(path: Path) -> Path:
     raise DataNotFoundError(f"There is no file {path}.{hint}")
 
 
-def _read_file(path: Path) -> tuple["pd.DataFrame", list[str]]:
-    """Read a file by the ending of its name."""
+def _read_csv(data: bytes, path: Path | str, delimiter: str, encoding: str | None) -> Cells:
+    frame, notes, found = read_text(data, str(path), delimiter=delimiter, encoding=encoding)
+    name = path.name if isinstance(path, Path) else path
+    return Cells(frame, name, tuple(notes), "," if found == ";" else None, has_markers=True)
+
+
+def _read_json_lines(data: bytes, path: Path, encoding: str | None) -> "pd.DataFrame":
+    """Read a file with a JSON object per line."""
     import pandas as pd
 
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes and suffixes[-1] in _PARQUET:
+    text, _ = to_utf8(data, str(path), encoding=encoding)
+    rows = []
+    for number, line in enumerate(text.decode().splitlines(), 1):
         try:
-            return pd.read_parquet(path), []
-        except (OSError, ValueError) as error:  # Arrow's errors are children of these
-            raise DataError(f"{path} cannot be read as Parquet: {error}") from error
-    packed = suffixes[-1:] == [".gz"]
-    ending = "".join(suffixes[:-1][-1:] if packed else suffixes[-1:])
-    if ending not in _DELIMITERS:
-        raise DataError(
-            f"`source` must end in .csv, .tsv or .tab (each also .gz) or .parquet, got "
-            f"{path.name!r}. Read it with pandas and pass the frame."
-        )
-    try:
-        return _read_text(path, _DELIMITERS[ending], packed)
-    except UnicodeDecodeError as error:
-        raise DataError(
-            f"{path} is not text in UTF-8 ({error}). Save it as UTF-8, or read it with "
-            "pandas.read_csv(..., encoding=...) and pass the frame."
-        ) from error
-    except (OSError, EOFError, zlib.error) as error:
-        raise DataError(f"{path} cannot be read: {error}") from error
-
-
-def _read_text(path: Path, delimiter: str, packed: bool) -> tuple["pd.DataFrame", list[str]]:
-    """Read a text file with a header line, finding out what is between its columns."""
-    header = _header(path, delimiter, packed)
-    notes = []
-    if len(header) == 1:
-        found = [d for d in (";", "\t") if delimiter == "," and d in header[0]]
-        if not found:
+            row = json.loads(line) if line.strip() else None
+        except ValueError as error:
             raise DataError(
-                f"{path} must have at least two columns with {delimiter!r} between them, got the "
-                f"header {header[0][:80]!r}. Save it with that delimiter, or read it with "
-                "pandas.read_csv(..., sep=...) and pass the frame."
+                f"{path} cannot be read: line {number:,} is no JSON ({error})."
+            ) from None
+        if row is not None and not isinstance(row, dict):
+            raise DataError(
+                f'{path} must have a JSON object such as {{"size": 50}} on every line, got '
+                f"{line[:60]!r} on line {number:,}."
             )
-        delimiter = found[0]
-        header = _header(path, delimiter, packed)
-        notes.append(f"Read with {delimiter!r} between the columns.")
-    names = [name.strip() or f"Unnamed: {place}" for place, name in enumerate(header)]
-    check_unique(names)
-    frame = _parse(path, delimiter, ".")
-    if delimiter == ";" and _has_decimal_commas(frame):
-        frame = _parse(path, delimiter, ",")
-        notes.append("Read with decimal commas.")
-    return frame.set_axis(names, axis=1), notes
+        rows += [] if row is None else [row]
+    if not rows:
+        raise DataError(f"{path} is empty. It must have a JSON object per line.")
+    return pd.DataFrame(rows)
 
 
-def _header(path: Path, delimiter: str, packed: bool) -> list[str]:
-    """Return the first line that is not empty, cut at the delimiter."""
-    with gzip.open(path) if packed else path.open("rb") as file:
-        if b"\0" in file.read(8192):
-            raise DataError(f"{path} is not a text file: it holds zero bytes (binary, or UTF-16).")
-        file.seek(0)
-        lines = csv.reader(
-            TextIOWrapper(file, encoding="utf-8-sig", newline=""), delimiter=delimiter
-        )
-        try:
-            row = next((row for row in lines if row), None)
-        except csv.Error as error:
-            raise DataError(f"{path} has no header line that can be read: {error}.") from error
-    if row is None:
-        raise DataError(f"{path} is empty. It must have a header line and a line per row.")
-    return row
-
-
-def _parse(path: Path, delimiter: str, decimal: str) -> "pd.DataFrame":
-    import warnings
-
+def _read_workbook(path: Path) -> Cells:
+    """Read the first sheet of an Excel file that holds anything."""
     import pandas as pd
 
-    options = {"sep": delimiter, "decimal": decimal, "index_col": False, "encoding": "utf-8-sig"}
     try:
-        with warnings.catch_warnings():
-            # pandas cuts lines that are longer than the header, with a warning only.
-            warnings.simplefilter("error", pd.errors.ParserWarning)
-            warnings.simplefilter("error", pd.errors.DtypeWarning)
-            try:
-                return pd.read_csv(path, **options)
-            except pd.errors.DtypeWarning:  # text after many numbers: read the column as one
-                return pd.read_csv(path, low_memory=False, **options)
-    except UnicodeDecodeError:
-        raise
-    except (pd.errors.ParserWarning, ValueError) as error:
-        raise DataError(
-            f"{path} cannot be read with {delimiter!r} between the columns: "
-            f"{str(error).strip()} Is that the delimiter, and has every line as many values as "
-            "the header?"
-        ) from error
+        from openpyxl import load_workbook
+    except ImportError:
+        raise MissingExtraError('Excel files need an extra: pip install "regaug[excel]".') from None
+    try:
+        book = load_workbook(BytesIO(path.read_bytes()), read_only=True, data_only=True)
+    except Exception as error:  # zip files, XML and its own errors: all say that it is none
+        raise DataError(f"{path} cannot be read as an Excel file: {error}") from error
+    notes = []
+    for sheet in book.worksheets:
+        rows = [list(row) for row in sheet.iter_rows(values_only=True)]
+        rows = [row for row in rows if any(cell is not None for cell in row)]
+        if rows:
+            break
+    else:
+        raise DataError(f"{path} is empty. It must have a row of names and a row per sample.")
+    if len(book.worksheets) > 1:
+        notes.append(f"Read the sheet {sheet.title!r}, one of {len(book.worksheets)}.")
+    width = max(map(len, rows))
+    rows = [row + [None] * (width - len(row)) for row in rows]
+    used = [place for place in range(width) if any(row[place] is not None for row in rows)]
+    rows = [[row[place] for place in used] for row in rows]
+    header = find_header(as_texts(rows[:_HEAD]))
+    check_unique(list(header.names))
+    body = [row[: len(header.names)] for row in rows[header.end :]]
+    frame = pd.DataFrame(body, columns=list(header.names), dtype=object).infer_objects()
+    return Cells(frame, path.name, (*notes, *header.notes), has_markers=True)
 
 
-def _has_decimal_commas(frame: "pd.DataFrame") -> bool:
-    columns = [column for _, column in frame.items() if column.dtype.kind == "O"]
-    texts = [column.dropna().head(100).astype(str) for column in columns]
-    return any(len(t) and t.str.fullmatch(r"\s*[-+]?\d+(,\d+)?\s*").all() for t in texts)
+def _read_parquet(path: Path) -> "pd.DataFrame":
+    import pandas as pd
+
+    try:
+        return pd.read_parquet(path)
+    except (OSError, ValueError) as error:  # Arrow's errors are children of these
+        raise DataError(f"{path} cannot be read as Parquet: {error}") from error
+
+
+def _read_arrow(path: Path) -> "pd.DataFrame":
+    """Read a Feather file, or an Arrow file or stream."""
+    import pyarrow as pa
+
+    data = path.read_bytes()
+    try:
+        try:
+            table = pa.ipc.open_file(pa.BufferReader(data)).read_all()
+        except pa.ArrowInvalid:
+            table = pa.ipc.open_stream(pa.BufferReader(data)).read_all()
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path} cannot be read as a Feather or Arrow file: {error}") from error
+    return _from_arrow(table)
+
+
+def _from_arrow(source: object) -> "pd.DataFrame":
+    import pyarrow as pa
+
+    table = pa.table(source)
+    check_unique(table.column_names)
+    return table.to_pandas()
+
+
+_TABLES: dict[str, Callable[[Path], "pd.DataFrame"]] = {
+    **dict.fromkeys((".parquet", ".parq", ".pq"), _read_parquet),
+    **dict.fromkeys((".feather", ".arrow", ".ipc"), _read_arrow),
+}

@@ -1,39 +1,44 @@
 """The user's own table: a file or a frame, checked, split and encoded."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from regaug._checks import check_choice
-from regaug._registry import unknown
-from regaug.data.base import Data, Info, Rules, Split
+from regaug.data.base import Data, Info, Rows, Rules, Split
+from regaug.data.duplicates import Duplicates
 from regaug.data.splits import SplitRule, ThreeParts, group_split, random_split, time_split
+from regaug.data.tabular.columns import Category, Date
+from regaug.data.tabular.discovery import read_columns
+from regaug.data.tabular.duplicates import find_duplicates
 from regaug.data.tabular.encoding import Encoder
-from regaug.data.tabular.sources import read_source
-from regaug.data.tabular.summary import summarize
-from regaug.data.tabular.values import (
-    Floats,
-    Levels,
-    column_names,
-    read_dates,
-    read_levels,
-    read_numbers,
+from regaug.data.tabular.leaks import Leak, find_leaks
+from regaug.data.tabular.numerals import Decimal
+from regaug.data.tabular.readings import Reading
+from regaug.data.tabular.roles import (
+    as_names,
+    check_columns,
+    check_targets,
+    read_target,
+    read_times,
+    usable_rows,
 )
-from regaug.exceptions import ArgumentError, DataError
-from regaug.formatting import count
+from regaug.data.tabular.sources import read_cells
+from regaug.data.tabular.summary import summarize
+from regaug.data.tabular.texts import Floats, without_markers
+from regaug.data.tabular.values import column_names, read_dates, read_levels, read_numbers
+from regaug.exceptions import ArgumentError, ArgumentTypeError, DataError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-MIN_ROWS = 20
 _SPLITS = {
-    "random": "Rows at random by the seed, 60 / 20 / 20 %.",
+    "random": "Rows at random by the seed, 60 / 20 / 20 %; equal ones stay together.",
     "group": "Whole groups at random by the seed, about 60 / 20 / 20 % of the rows.",
     "time": "By time: the first 60 % train, the next 20 % validate, the last 20 % test.",
 }
@@ -54,8 +59,8 @@ class Table(Data):
     """A table of the user; :func:`read_table` returns one.
 
     Attributes:
-        frame: The rows that are used, as they were read; the index is the row's place in the
-            source, counted from 0.
+        frame: The rows that are used, as they were read: numbers and dates that were written as
+            text are such. The index is the row's place in the source, counted from 0.
         targets: Names of the target columns.
         inputs: Names of the columns that may be inputs; what becomes of each is decided on the
             training rows of a split, by :class:`regaug.data.tabular.encoding.Encoder`.
@@ -65,10 +70,10 @@ class Table(Data):
         groups: Group of every row as text, ``(n,)``, if there is such a column.
         times: Time of every row, ``(n,)``, if there is such a column: its numbers, or the days
             since 1970 of its dates.
+        readings: How the texts of inputs, targets and times were read that are not written plainly.
+        notes: How columns were read, and what was left out, imputed and pooled; a sentence each.
         given: How the user named it all, for a command to copy: ``source``, where it is a file,
-            ``target``, ``group``, ``time``, ``drop``; without what was not given.
-        summary: What was found and what happens to it, in a few lines of text. It looks at all
-            rows; a split may decide otherwise, as it looks at its training rows.
+            ``target``, ``group``, ``time``, ``drop``, ``encoding``; without what was not given.
     """
 
     def __init__(
@@ -81,28 +86,87 @@ class Table(Data):
         drop: Sequence[str] = (),
         name: str = "table",
         notes: Sequence[str] = (),
+        readings: Sequence[Reading] | None = None,
+        decimal: Decimal | None = None,
+        has_markers: bool = False,
     ) -> None:
         named_by = {"target": list(targets), "group": group, "time": time, "drop": list(drop)}
         self.given = {name: value for name, value in named_by.items() if value}
         self.targets, self.group, self.time = tuple(targets), group, time
-        self.inputs = _check_columns(column_names(frame), self.targets, group, time, drop)
-        y = np.column_stack([_read_target(frame, target) for target in self.targets])
+        self.inputs = check_columns(column_names(frame), self.targets, group, time, drop)
+        about: tuple[str, ...] = ()
+        if readings is None:
+            texts = [*self.inputs, *self.targets, *([time] if time else [])]
+            read = read_columns(frame, texts, decimal=decimal, has_markers=has_markers)
+            frame, readings, about = read.frame, read.readings, read.notes
+        if group is not None and has_markers:
+            frame = frame.assign(**{group: without_markers(frame[group])})
+        self.readings = tuple(readings)
+        y = np.column_stack([read_target(frame, target) for target in self.targets])
         groups = None if group is None else read_levels(frame[group])
-        times = None if time is None else _read_times(frame, time)
-        keep, left_out = _usable_rows(y, groups, times)
+        times = None if time is None else read_times(frame, time)
+        keep, left_out = usable_rows(y, groups, times)
         self.frame = frame if keep.all() else frame[keep]
         self.y = y[keep]
         self.times: Floats | None = None if times is None else times[keep]
         # Numbers are faster to split by than texts.
         self._codes = None if groups is None else groups[0][keep]
         self.groups = None if groups is None else groups[1][self._codes]
-        _check_targets(self.targets, self.y.astype(np.float32), left_out)
+        self._about = (*notes, *left_out)
+        check_targets(self.targets, self.y.astype(np.float32), left_out)
         rule = _SPLITS[self._rule(None)]
         self.info = Info(name, "table", "rmse", rule, groups=group, license="the user's own")
-        seen = Encoder.fit(self.frame[list(self.inputs)])  # for the summary; splits fit their own
-        named = {"Groups": group, "Time": time}
+        # What all rows say; splits learn from their own training rows.
+        self._seen = Encoder.fit(self.frame[list(self.inputs)], readings=self.readings)
+        self.notes = (*about, *self._seen.notes)
+
+    @cached_property
+    def duplicates(self) -> Duplicates:
+        """Rows with equal inputs: those stay on one side of a split at random."""
+        return find_duplicates(self.frame, [own.name for own in self._seen.columns], self.y)
+
+    @property
+    def units(self) -> Rows:
+        """A number for every row, ``(n,)``: those with equal inputs, which stay together."""
+        return self.duplicates.units
+
+    @cached_property
+    def leaks(self) -> tuple[Leak, ...]:
+        """Inputs that give a target away, found on all rows: a warning, nothing is left out."""
+        first = np.unique(self.units, return_index=True)[1]  # equal rows prove nothing
+        numbers, levels = dict[str, Floats](), dict[str, Floats]()
+        for column in self._seen.columns:
+            series = self.frame[column.name].iloc[first]
+            if isinstance(column, Category):
+                codes = read_levels(series)[0]
+                levels[column.name] = np.where(codes < 0, np.nan, codes)
+            elif isinstance(column, Date):
+                numbers[column.name] = read_dates(series).values
+            else:
+                numbers[column.name] = read_numbers(series).values
+        targets = dict(zip(self.targets, self.y[first].T, strict=True))
+        return find_leaks(numbers, levels, targets)
+
+    @cached_property
+    def summary(self) -> str:
+        """What was found and what happens to it, in a few lines of text.
+
+        It looks at all rows; a split may decide otherwise, as it looks at its training rows.
+        """
+        named = {"Groups": self.group, "Time": self.time}
         said = [f"{what}: {column!r}." for what, column in named.items() if column is not None]
-        self.summary = summarize(name, len(self), self.targets, seen, [*notes, *left_out, *said])
+        rule = self._rule(None)
+        codes = self._codes if rule == "group" else None
+        repeated = self.duplicates.describe(groups=codes, has_times=rule == "time")
+        about = [*map(str, self.leaks), *self._about, *said, *([repeated] if repeated else [])]
+        return summarize(
+            self.info.name,
+            len(self),
+            self.targets,
+            self._seen,
+            about_table=about,
+            about_columns=self.notes,
+        )
 
     def split(
         self, seed: int = 0, *, split: SplitRule | None = None, protocol: Rules = "tuned"
@@ -123,7 +187,7 @@ class Table(Data):
             )
         places = self._split_rows(self._rule(split), seed)
         inputs = self.frame[list(self.inputs)]
-        encoder = Encoder.fit(inputs.iloc[places[0]])
+        encoder = Encoder.fit(inputs.iloc[places[0]], readings=self.readings)
         x = encoder.transform(inputs)
         train, validation, test = (
             self._samples(torch.from_numpy(x.take(rows, axis=0)), rows) for rows in places
@@ -144,7 +208,7 @@ class Table(Data):
     def _split_rows(self, rule: SplitRule, seed: int) -> ThreeParts:
         values = {"group": self._codes, "time": self.times}.get(rule)
         if values is None:
-            return random_split(len(self), seed=seed)
+            return random_split(len(self), units=self.units, seed=seed)
         different, first = np.unique(values, return_index=True)
         if len(different) < 3:
             shown = different if self.groups is None or rule == "time" else self.groups[first]
@@ -163,21 +227,27 @@ def read_table(
     group: str | None = None,
     time: str | None = None,
     drop: str | Sequence[str] = (),
+    encoding: str | None = None,
 ) -> Table:
     """Read a table for regression from a file or a frame.
 
     All columns but the ones named here are inputs. Rows without a target (or group, or time) are
     left out and counted; :class:`~regaug.data.tabular.encoding.Encoder` says what becomes of the
-    columns.
+    columns. Numbers and dates that are written as text (``$45,210``, ``3,5``, ``12 km``,
+    ``31/12/2024``) are read as such, in the way that a column's values show; the summary says how.
 
     Args:
-        source: Path of a CSV file (``.csv``; ``.tsv`` and ``.tab`` with tabs; each also ``.gz``)
-            with a header line, or of a Parquet file; a pandas or polars frame; anything with
-            ``__arrow_c_stream__``. The index of a pandas frame is no column.
+        source: Path of a text file with a header line (``.csv``, ``.tsv``, ``.tab``, ``.txt``),
+            with commas, semicolons, tabs or ``|`` between the columns, or with a JSON object per
+            line (``.jsonl``, ``.ndjson``), each also ``.gz``; of an Excel file (``.xlsx``, an
+            extra), a Parquet file, a Feather or Arrow file; ``"-"`` for CSV from the standard
+            input; a pandas or polars frame; anything with ``__arrow_c_stream__``. The index of a
+            pandas frame is no column.
         target: The column to predict, or several.
         group: A column whose groups are held out whole (a city, a patient); no input.
         time: A column of dates or numbers to hold out the last rows by; no input.
         drop: Columns to leave out.
+        encoding: What a text file is written in, such as ``"cp1250"``; found out if None.
 
     Returns:
         The table; ``table.summary`` says what was found, ``table.split(seed=0)`` splits it.
@@ -194,119 +264,55 @@ def read_table(
         >>> split.train.x.shape, split.test.y.shape
         (torch.Size([18, 3]), torch.Size([6, 1]))
     """
-    frame, name, notes = read_source(source)
+    cells = read_cells(source, encoding=encoding)
     group, time = (None if column is None else str(column) for column in (group, time))
-    targets, dropped = _as_names(target), _as_names(drop)
+    targets, dropped = as_names(target), as_names(drop)
     table = Table(
-        frame, targets=targets, group=group, time=time, drop=dropped, name=name, notes=notes
+        cells.frame,
+        targets=targets,
+        group=group,
+        time=time,
+        drop=dropped,
+        name=cells.name,
+        notes=cells.notes,
+        decimal=cells.decimal,
+        has_markers=cells.has_markers,
     )
     if isinstance(source, str | Path):
         table.given["source"] = str(source)
+    if encoding is not None:
+        table.given["encoding"] = encoding
     return table
 
 
-def _as_names(names: object) -> list[str]:
-    """Return one name or several as a list of texts, as the columns' own names are."""
-    several = names if isinstance(names, Iterable) and not isinstance(names, str) else [names]
-    return [str(name) for name in several]
+def open_table(
+    data: object,
+    *,
+    target: str | Sequence[str] | None = None,
+    group: str | None = None,
+    time: str | None = None,
+    drop: str | Sequence[str] = (),
+) -> Data:
+    """Return data as they are, or the table that a path or a frame is.
 
-
-def _check_columns(
-    names: list[str],
-    targets: tuple[str, ...],
-    group: str | None,
-    time: str | None,
-    drop: Sequence[str],
-) -> tuple[str, ...]:
-    """Check the names the user gave, and return those of the inputs."""
-    if not targets:
-        raise ArgumentError("`target` must name at least one column, got none.")
-    given = {"target": targets, "group": (group,), "time": (time,), "drop": drop}
-    for argument, chosen in given.items():
-        for name in chosen:
-            if name is not None and name not in names:
-                raise ArgumentError(f"`{argument}`: {_unknown_column(name, names)}")
-            if argument != "target" and name in targets:
-                raise ArgumentError(f"`target` and `{argument}` must differ, got {name!r} in both.")
-    if len(set(targets)) < len(targets):
-        raise ArgumentError(f"`target` must name different columns, got {list(targets)}.")
-    used = {*targets, group, time, *drop}
-    inputs = tuple(name for name in names if name not in used)
-    if not inputs:
-        raise DataError(f"No input column is left: all of {names} are named otherwise.")
-    return inputs
-
-
-def _unknown_column(name: str, names: list[str]) -> str:
-    near = get_close_matches(str(name), names, n=5)
-    shown = names if len(names) <= 30 else (near or names[:30])
-    message = unknown("column", str(name), shown)
-    if len(shown) < len(names):
-        message = f"{message[:-1]}, ... ({len(names):,} columns)."
-    if all(text.replace(".", "").replace("-", "").isdigit() for text in names):
-        message += " The first line holds numbers: does the file lack a header line?"
-    return message
-
-
-def _read_target(frame: "pd.DataFrame", name: str) -> Floats:
-    """Return a target as numbers, NaN where it is missing."""
-    series = frame[name]
-    if series.dtype.kind == "b":
-        raise DataError(
-            f"Target {name!r} has two values, true and false: this is classification, and regaug "
-            "is for regression."
+    Args:
+        data: A data set, which knows its columns; or what :func:`read_table` takes.
+        target: The column to predict, or several, of a path or a frame.
+        group: Its column of groups.
+        time: Its column of times.
+        drop: Its columns to leave out.
+    """
+    if isinstance(data, Data):
+        columns = {"target": target, "group": group, "time": time, "drop": drop or None}
+        for name, value in columns.items():
+            if value is not None:
+                raise ArgumentError(
+                    f"`{name}` must be None for data that knows its columns, got {value!r}."
+                )
+        return data
+    if target is None:
+        raise ArgumentTypeError(
+            "`data` must be a table (regaug.data.read_table, regaug.data.load), or a path or a "
+            f"frame with `target`, got {type(data).__name__} without it."
         )
-    read = read_numbers(series)
-    if read.unreadable:
-        levels, texts = read_levels(series)
-        row = int((levels == texts.tolist().index(read.example)).argmax())
-        more = "" if len(texts) > 2 else " It has two values: this is classification."
-        raise DataError(
-            f"Target {name!r} must hold numbers, got {read.example!r} in row {row + 1} "
-            f"of {len(series):,} ({read.unreadable:,} such values; the header is no row).{more} "
-            "Correct them, or leave them empty to drop the rows."
-        )
-    return read.values
-
-
-def _read_times(frame: "pd.DataFrame", name: str) -> Floats:
-    """Return a column of times as numbers that sort by time, NaN where it is missing."""
-    series = frame[name]
-    read = read_numbers(series) if series.dtype.kind != "M" else None
-    if read is None or read.unreadable:
-        read = read_dates(series)
-    if read.unreadable:
-        raise DataError(
-            f"Time column {name!r} must hold numbers or dates such as 2024-01-31 12:30, got "
-            f"{read.example!r}."
-        )
-    return read.values
-
-
-def _usable_rows(
-    y: Floats, groups: Levels | None, times: Floats | None
-) -> tuple[NDArray[np.bool_], list[str]]:
-    """Say which rows have all they need, and how many have not."""
-    has = {"a finite target": np.isfinite(y).all(axis=1)}
-    if groups is not None:
-        has["a group"] = groups[0] >= 0
-    if times is not None:
-        has["a time"] = np.isfinite(times)
-    counts = {what: int((~rows).sum()) for what, rows in has.items()}
-    left_out = [f"{count(n, 'row')} without {what} left out." for what, n in counts.items() if n]
-    return np.logical_and.reduce(list(has.values())), left_out
-
-
-def _check_targets(names: tuple[str, ...], y: NDArray[np.float32], left_out: list[str]) -> None:
-    if len(y) < MIN_ROWS:
-        because = f" ({' '.join(left_out)})" if left_out else ""
-        raise DataError(f"A table must have at least {MIN_ROWS} rows, got {len(y)}{because}.")
-    for name, values in zip(names, y.T, strict=True):
-        low, high = values.min(), values.max()
-        if low == high:
-            raise DataError(f"Target {name!r} is constant ({low:g}): there is nothing to predict.")
-        if ((values == low) | (values == high)).all():
-            raise DataError(
-                f"Target {name!r} has two values, {low:g} and {high:g}: this is classification, "
-                "and regaug is for regression."
-            )
+    return read_table(data, target=target, group=group, time=time, drop=drop)

@@ -1,36 +1,40 @@
 """The columns of a table read as numbers, as dates or as levels."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from regaug.data.tabular import dates
+from regaug.data.tabular.readings import read_plain
+from regaug.data.tabular.texts import Floats, factorize, text_of, tidied
 from regaug.exceptions import ArgumentTypeError, DataError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Floats = NDArray[np.float64]
 Levels = tuple[NDArray[np.int64], NDArray[np.object_]]
 
 LARGEST = float(np.finfo(np.float32).max)
 _NUMBER = r"[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[iI]nf(?:inity)?)"
-_SINGLE_DIGIT = r"(?<![\d.])(\d)(?!\d)"
-_TIME = r"[T ]\d{1,2}:\d{2}(:\d{2}(\.\d{1,9})?)?\s?(Z|[+-]\d{2}:?\d{2})?"
-_DATE = rf"\d{{4}}([-/])(\d{{2}}|\d{{1,2}}\1\d{{1,2}}({_TIME})?)"
-_WORDS = {"true": "True", "TRUE": "True", "false": "False", "FALSE": "False", "": None, "?": None}
+_WORDS: dict[str, str | None] = {"true": "True", "TRUE": "True", "false": "False", "FALSE": "False"}
+_WORDS |= {"": None, "?": None}
 
 
 @dataclass(frozen=True)
 class Values:
-    """A column read as numbers: NaN stands for a gap, for text and for infinity, all counted."""
+    """A column read as numbers: NaN stands for a gap, for text and for infinity, all counted.
+
+    ``words`` are the texts that could not be read, with their rows, the most frequent first.
+    """
 
     values: Floats
     missing: int = 0
     unreadable: int = 0
-    example: str = ""
     infinite: int = 0
+    words: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def readable_share(self) -> float:
@@ -71,11 +75,14 @@ def check_unique(names: list[str]) -> None:
 
 def read_numbers(series: "pd.Series") -> Values:
     """Read a column as numbers: text such as ``"1.5"`` or ``"true"`` too, time spans as days."""
+    import pandas as pd
+
     dtype = series.dtype
     if dtype.kind == "m":
         return _finite(series.dt.total_seconds().to_numpy(dtype=np.float64) / 86_400)
     if dtype.kind not in "biuf":
-        return numbers_of(read_levels(series))
+        plain = read_plain(series) if isinstance(dtype, pd.StringDtype) else None
+        return numbers_of(read_levels(series)) if plain is None else read_numbers(plain)
     if isinstance(dtype, np.dtype):
         return _finite(series.to_numpy(dtype=np.float64))
     return _finite(series.to_numpy(dtype=np.float64, na_value=np.nan))
@@ -100,31 +107,19 @@ def read_levels(series: "pd.Series") -> Levels:
     """
     import pandas as pd
 
-    try:
-        codes, uniques = pd.factorize(series)
-    except TypeError:
-        raise DataError(
-            f"Column {series.name!r} must hold numbers, text or dates, got values such as "
-            f"{series.dropna().iloc[0]!r}. Leave it out with `drop`."
-        ) from None
+    codes, uniques = factorize(series)
     if isinstance(uniques.dtype, pd.StringDtype):
         written = pd.Series(uniques).str.strip().astype(object)
     else:
-        written = pd.Series([_text(value) for value in uniques], dtype=object)
+        written = pd.Series([text_of(value) for value in uniques], dtype=object)
     numbers = _to_numbers(written)
     is_number = np.abs(numbers) < 2**53  # beyond, two whole numbers may be one float
-    written[is_number] = [_text(number) for number in numbers[is_number]]
+    written[is_number] = [text_of(number) for number in numbers[is_number]]
     is_word = written.isin(list(_WORDS))
     written[is_word] = written[is_word].map(_WORDS)
     # Two values may now be one text: number the texts again.
     places, texts = pd.factorize(written)
     return np.append(places, -1)[codes], np.asarray(texts, dtype=object)
-
-
-def _text(value: object) -> str:
-    if isinstance(value, float | np.floating) and float(value).is_integer():
-        return str(int(value))
-    return str(value).strip()
 
 
 def _to_numbers(written: "pd.Series") -> Floats:
@@ -147,20 +142,12 @@ def numbers_of(levels: Levels) -> Values:
 
 
 def dates_of(levels: Levels) -> Values:
-    """Read levels as dates, in days since 1970."""
-    import pandas as pd
+    """Read levels as dates, in days since 1970: those that can be read in one way only."""
+    import pyarrow as pa
 
-    written = pd.Series(levels[1], dtype=object)
-    is_date = written.str.fullmatch(_DATE).to_numpy(dtype=bool)
-    numbers = np.full(len(written), np.nan)
-    if is_date.any():
-        iso = written[is_date].str.replace("/", "-", regex=False)
-        days = _days_of_texts(iso)
-        if np.isnan(days).any():  # such as 2024-1-5 7:30
-            padded = iso[np.isnan(days)].str.replace(_SINGLE_DIGIT, r"0\1", regex=True)
-            days[np.isnan(days)] = _days_of_texts(padded)
-        numbers[is_date] = days
-    return _from_levels(levels, numbers)
+    return _from_levels(
+        levels, dates.parse(tidied(pa.array(levels[1], pa.large_string()))).days("ymd")
+    )
 
 
 def _from_levels(levels: Levels, numbers: Floats) -> Values:
@@ -170,8 +157,12 @@ def _from_levels(levels: Levels, numbers: Floats) -> Values:
     bad = np.isnan(numbers) & (texts != "nan")
     rows = np.append(bad, False)[codes]
     unreadable = int(rows.sum())
-    example = str(texts[codes[rows.argmax()]]) if unreadable else ""
-    return Values(read.values, read.missing - unreadable, unreadable, example, read.infinite)
+    if not unreadable:
+        return Values(read.values, read.missing, 0, read.infinite)
+    found = np.bincount(codes[rows], minlength=len(texts))
+    places = np.argsort(-found, kind="stable")[: np.count_nonzero(found)]
+    words = {str(texts[place]): int(found[place]) for place in places}
+    return Values(read.values, read.missing - unreadable, unreadable, read.infinite, words)
 
 
 def _finite(values: Floats) -> Values:
@@ -185,12 +176,6 @@ def _finite(values: Floats) -> Values:
     if lost > missing:
         values = np.where(usable, values, np.nan)
     return Values(values, missing=missing, infinite=lost - missing)
-
-
-def _days_of_texts(iso: "pd.Series") -> Floats:
-    import pandas as pd
-
-    return _days(pd.to_datetime(iso, format="ISO8601", errors="coerce", utc=True))
 
 
 def _days(stamps: "pd.Series") -> Floats:

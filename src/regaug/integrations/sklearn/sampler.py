@@ -16,7 +16,7 @@ from regaug._checks import check_integer, check_range
 from regaug.data.tabular.columns import Column, fit_column
 from regaug.data.tabular.generation import augment_rows
 from regaug.data.tabular.restoration import restore
-from regaug.data.tabular.values import Floats
+from regaug.data.tabular.texts import Floats
 from regaug.exceptions import ArgumentTypeError, DataError, NonFiniteError
 
 _LARGEST_WHOLE = 2**53  # beyond, a float does not tell whole numbers apart
