@@ -66,6 +66,7 @@ def test_groups_times_and_dropped_columns_are_left_out(augment):
     printed, path = augment("--group", "city", "--time", "sold", "--drop", "rooms", "--json")
     assert json.loads(printed) == {
         "written": str(path),
+        "replaces": "nothing",
         "method": "mixup",
         "new_rows": 50,
         "own_rows": 0,

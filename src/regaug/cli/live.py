@@ -83,6 +83,8 @@ def announce(planned: int, done: int, seconds: float, notes: Sequence[str]) -> N
     """Say what is to be known at the beginning, how many runs there are and how long they take."""
     already = f", {done:,} of them done" if done else ""
     time_left = f"{count(planned, 'run')}{already}; this takes about {duration(seconds)}."
+    if done >= planned:
+        time_left = f"{count(planned, 'run')}, all of them done."
     for line in (*notes, time_left):
         typer.echo(line, err=True)
 

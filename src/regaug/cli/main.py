@@ -4,7 +4,7 @@ import sys
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from regaug._version import __version__
 from regaug.cli import data
@@ -33,15 +33,26 @@ class Commands(TyperGroup):
             raise typer.Exit(WRONG_USAGE if is_misspelled else FAILED) from error
 
 
+class Command(TyperCommand):
+    """A command whose help says what an argument is, not of which type in Python."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        for parameter in self.params:
+            if parameter.param_type_name == "argument":
+                vars(parameter)["display_type_rich"] = lambda ctx: None
+
+
 app = typer.Typer(
     cls=Commands,
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
 for command in (compare, fit, predict, augment, dimension, report, reproduce):
-    app.command()(command)
+    app.command(cls=Command)(command)
+for inner in (data.list_, data.fetch, data.path):
+    data.app.command(inner.__name__.rstrip("_"), cls=Command)(inner)
 app.add_typer(data.app, name="data")
 
 

@@ -5,9 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from regaug.cli.options import AsJSON, print_json, write_table
-from regaug.data.tabular.sources import read_frame
-from regaug.ensemble import Ensemble
+from regaug.cli.options import AsJSON, Force, output, print_json, write_table
+from regaug.formatting import sentences
 
 DELIMITERS = {".csv": ",;\t", ".tsv": "\t", ".tab": "\t"}  # as in reading, the first that fits
 
@@ -15,14 +14,19 @@ DELIMITERS = {".csv": ",;\t", ".tsv": "\t", ".tab": "\t"}  # as in reading, the 
 def predict(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a fitted model.")],
     source: Annotated[str, typer.Argument(metavar="DATA", help="A CSV or Parquet file.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="A CSV or Parquet file to write.")],
+    out: Annotated[
+        Path,
+        typer.Option("--out", "-o", metavar="FILE", help="A new CSV or Parquet file to write."),
+    ],
     interval: Annotated[
         float | None,
         typer.Option(
+            metavar="SHARE",
             help="Share of rows whose target is to lie in its interval; 0.9 if the model has "
-            "intervals."
+            "intervals.",
         ),
     ] = None,
+    force: Force = False,
     as_json: AsJSON = False,
 ) -> None:
     """Predict every row of a table; its own columns are kept.
@@ -32,6 +36,10 @@ def predict(
 
     Example: regaug predict model/ new.csv -o predicted.csv
     """
+    from regaug.data.tabular.sources import read_frame
+    from regaug.ensemble import Ensemble
+
+    place = output(out, Path(source), model, force=force)
     ensemble = Ensemble.load(model)
     if interval is None and ensemble.calibration is not None:
         interval = 0.9
@@ -39,13 +47,15 @@ def predict(
     # A model of a named data set was fitted on an array: its columns have an order and no names.
     rows = frame if ensemble.preparation.encoder else frame.to_numpy()
     prediction = ensemble.predict(rows, interval=interval)
-    if out.suffix.lower() != ".parquet":
+    if place.path.suffix.lower() != ".parquet":
         frame = _as_written(Path(source).expanduser(), frame)
-    write_table(prediction.to_frame(frame), out)
+    write_table(prediction.to_frame(frame), place)
     if as_json:
-        print_json({"rows": len(frame), "written": str(out)})
+        found = {"rows": len(frame), "written": str(place.path), "replaces": place.replaces}
+        print_json(found)
     else:
-        typer.echo(f"{len(frame):,} rows predicted; written to {out}.")
+        written = f"{len(frame):,} rows predicted; written to {place.path}."
+        typer.echo(sentences(written, place.remark))
 
 
 def _as_written(path: Path, frame: Any) -> Any:

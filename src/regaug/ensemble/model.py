@@ -170,15 +170,17 @@ class Ensemble(Contents):
         low, high = (self.scale.inverse(end) for end in (center - half, center + half))
         return Prediction(self.targets, mean, spread, low, high)
 
-    def save(self, folder: str | Path) -> None:
+    def save(self, folder: str | Path, *, force: bool = False) -> None:
         """Write the model to a folder: ``model.safetensors`` and ``model.json``.
 
-        A model that is there is replaced; a folder with anything else in it is refused.
+        A model that regaug has written there is replaced; a folder with anything else in it is
+        refused.
 
         Args:
             folder: Where to; its parents are made.
+            force: Replace two files of these names that regaug has not written.
         """
-        write_model(self, Path(folder))
+        write_model(self, Path(folder), force=force)
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:

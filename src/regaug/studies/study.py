@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -20,6 +21,7 @@ from regaug.studies.config import StudyConfig
 from regaug.studies.details import Details, describe_rows
 from regaug.studies.ensembles import judge
 from regaug.studies.facts import Facts, read_facts
+from regaug.studies.latest import find_study
 from regaug.studies.leaderboard import leaderboard
 from regaug.studies.names import COMBINED_NAMES
 from regaug.studies.selection import select
@@ -31,8 +33,8 @@ from regaug.studies.verdict import Verdict, make_verdict
 if TYPE_CHECKING:
     import pandas as pd
 
-MODEL, REPORT = "model", "report.html"
-WriteReport = Callable[["Study", Path], Path]
+MODEL = "model"
+WriteReport = Callable[..., Path]
 # Who makes a page of a study: :mod:`regaug.report` knows studies, and puts itself here.
 report_writers: list[WriteReport] = []
 
@@ -78,7 +80,13 @@ class Study:
 
     @classmethod
     def open(cls, folder: str | Path) -> Self:
-        """Read a study from its folder, as far as it has come."""
+        """Read a study from its folder, as far as it has come.
+
+        Args:
+            folder: Its own, ``study.folder``; or that of its table, such as ``runs/houses``, for
+                the newest one.
+        """
+        folder = find_study(folder)
         store = Store.open(folder)
         config = StudyConfig.from_dict(store.configuration)
         records, targets = list(store.records().values()), read_targets(folder)
@@ -88,7 +96,7 @@ class Study:
                 "the command that started it again, which writes it anew."
             )
         study = cls.read(config, records, targets=targets, facts=read_facts(folder))
-        return replace(study, folder=Path(folder))
+        return replace(study, folder=folder)
 
     @classmethod
     def read(
@@ -215,13 +223,17 @@ class Study:
             for own in self.records
         )
 
-    def report(self, path: str | Path) -> Path:
+    def report(self, path: str | Path, *, force: bool = False) -> Path:
         """Write a page about the study: one HTML file that needs no network.
 
         Args:
-            path: The HTML file; its folder is made.
+            path: The HTML file; its folder is made. A report that regaug has written there is
+                replaced.
+            force: Replace any other file too.
         """
-        return report_writers[0](self, Path(path))
+        if not report_writers:
+            import_module("regaug.report")
+        return report_writers[0](self, Path(path), force=force)
 
     def model(
         self, *, members: int = 8, seed: int = 0, quick: bool = False, jobs: int = 1
