@@ -125,8 +125,8 @@ def check_own_folder(folder: Path, mark: str, *, name: str = "out") -> None:
     """Refuse a folder that holds something and lacks the file that says it is regaug's."""
     if not is_free(folder) and not (folder / mark).exists():
         raise OverwriteError(
-            f"`{name}` must have room for {folder.name}, got {folder.parent}, where {folder} is "
-            "something else. Name another."
+            f"`{name}` must not hold other things, got {folder}, which does and lacks {mark}. Name "
+            "another."
         )
 
 

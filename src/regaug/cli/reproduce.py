@@ -105,6 +105,7 @@ def reproduce(
         found = {"figure": name, "caption": figure.caption, "files": [*map(str, figure.files)]}
         print_json(found) if as_json else typer.echo(figure)
         return
+    left: list[str] = []
     if name == SETTINGS:
         tables = settings_tables()
         values = [asdict(table) for table in tables]
@@ -119,12 +120,15 @@ def reproduce(
             )
         tables = [table for own in measured for table in own.tables().values()]
         values = [own.to_dict() for own in measured]
+        left = [own.left for own in measured]
     if as_json:
         print_json(values)
         return
     for table in tables:
         print_table(table)
         typer.echo()
+    for words in left:
+        typer.echo(words)
 
 
 class _Progress(ExitStack):
