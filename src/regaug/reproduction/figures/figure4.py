@@ -23,7 +23,7 @@ NOTE = (
 
 def measure(plan: Plan) -> tuple[Numbers, str]:
     """Train plain and with FOMA on both data sets and sweep lambda."""
-    windows = plan.part_of(WINDOWS, least=32)
+    windows = plan.part_of(WINDOWS, least=16)
     crimes = plan.part_of(trainings.CRIMES_EPOCHS)
     series = plan.part_of(trainings.SERIES_EPOCHS)
     seeds = count(plan.seeds, "seed")
