@@ -104,7 +104,7 @@ def test_a_smaller_share_has_narrower_intervals(run, files, model, tmp_path):
 def test_an_interval_must_be_a_share(fails, files, model, tmp_path, share):
     out = tmp_path / "out.csv"
     line = fails("predict", model, files / "new.csv", "-o", out, "--interval", share)
-    assert "`interval` must be" in line
+    assert "`--interval` must be" in line
     assert not out.exists()
 
 
@@ -126,7 +126,7 @@ def test_a_model_of_a_named_data_set_takes_columns_in_their_order(run, fails, tm
     np.testing.assert_array_equal(column(out, "target_predicted"), expected)
     pd.DataFrame(x[:, :2], columns=list("ab")).to_csv(tmp_path / "new.csv", index=False)
     line = fails("predict", folder, tmp_path / "new.csv", "-o", out, "--force")
-    assert "`source` must be (n, 3), got (5, 2)." in line
+    assert "`DATA` must have 3 columns, got 2." in line
 
 
 def test_a_missing_column_is_named(fails, files, model, tmp_path):

@@ -15,6 +15,7 @@ from regaug.cli.fit import fit
 from regaug.cli.predict import predict
 from regaug.cli.report import report
 from regaug.cli.reproduce import reproduce
+from regaug.cli.wording import reword
 from regaug.exceptions import RegaugError, UnknownNameError
 
 FAILED, WRONG_USAGE = 1, 2
@@ -28,9 +29,20 @@ class Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except RegaugError as error:
-            typer.echo(f"Error: {error}", err=True)
+            typer.echo(f"Error: {reword(str(error), self._options(ctx))}", err=True)
             is_misspelled = isinstance(error, UnknownNameError)
             raise typer.Exit(WRONG_USAGE if is_misspelled else FAILED) from error
+
+    def _options(self, ctx: Any) -> dict[str, str]:
+        """Return what the options of the command that is run are called, by argument."""
+        parameters = getattr(self.commands.get(ctx.invoked_subcommand), "params", ())
+        found = {"data": "DATA", "source": "DATA"}
+        for parameter in parameters:
+            # The longest name is the one that says what it is: --out, not -o.
+            found[parameter.name] = max(parameter.opts, key=len)
+            if parameter.param_type_name == "argument":
+                found[parameter.name] = parameter.metavar or parameter.name
+        return found
 
 
 class Command(TyperCommand):
