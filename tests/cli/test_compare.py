@@ -240,7 +240,7 @@ def test_a_study_that_goes_on_says_what_is_done(capsys, plan):
     assert "26 runs, 4 of them done; this takes about 0 s." in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("metric", "best"), [("rmse", "1.5"), ("r2", "2")])
+@pytest.mark.parametrize(("metric", "best"), [("rmse", "1.500"), ("r2", "2.000")])
 def test_the_table_on_a_terminal_has_the_best_value_of_every_method(plan, metric, best):
     from rich.console import Console
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 
 import typer
 
-from regaug.formatting import count, duration
+from regaug.formatting import count, duration, number
 from regaug.metrics import METRICS
 from regaug.studies.compare import Progress
 
@@ -74,7 +74,7 @@ class Live:
         table = Table(*header, box=None, title=_title(progress))
         for name, runs in total.items():
             error = self.best.get(name, math.inf)
-            best = f"{metric.sign * error:.4g}" if math.isfinite(error) else ""
+            best = number(metric.sign * error) if math.isfinite(error) else ""
             table.add_row(name, f"{progress.done.get(name, 0)} / {runs}", best)
         return table
 

@@ -39,10 +39,10 @@ def report(
 
     place = report_output(out, force=force, name="--out")
     study = Study.open(folder)
-    path = study.report(place.path, force=force)
     saved = []
-    if svg is not None:
+    if svg is not None:  # first, as it may be refused
         saved = save_plots(draw_plots(study), svg, force=force, name="--svg")
+    path = study.report(place.path, force=force)
     if as_json:
         found = {
             "study": str(study.folder),

@@ -296,19 +296,13 @@ def _cells(figure: Figure | None, *, is_cut: bool) -> list[str]:
     """Return the cells of a figure: itself, and what is published of it if they compare."""
     cells = ["", "", ""]
     if figure is not None:
-        spread = "" if figure.sd is None else f" ± {_plain(figure.sd, 2)}"
-        cells[0] = f"{_plain(figure.mean, 4)}{spread}"
+        spread = "" if figure.sd is None else f" ± {formatting.short(figure.sd, 2)}"
+        cells[0] = f"{formatting.short(figure.mean)}{spread}"
     if figure is not None and not is_cut:
         if figure.published is not None and figure.source is not None:
             cells[1] = figure.published + _MARKS[figure.source]
         cells[2] = "" if figure.apart is None else f"{figure.apart:+.1f}"
     return cells
-
-
-def _plain(value: float, digits: int) -> str:
-    """Return a number as short as it can be, and a large one without an exponent."""
-    short = f"{value:.{digits}g}"
-    return formatting.number(value, digits) if "e+" in short else short
 
 
 def _tune(data: PaperData, rows: Sequence[Row], records: Records) -> Tuned | None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Self
 
 from regaug._files import JSON
@@ -12,6 +13,7 @@ from regaug.data.base import Data
 from regaug.ensemble import Ensemble, fit
 from regaug.ensemble.entry import BLENDS
 from regaug.exceptions import ArgumentError, StoreError
+from regaug.formatting import as_html, count
 from regaug.metrics import Scores
 from regaug.runs.record import RunRecord
 from regaug.runs.run import Run
@@ -22,7 +24,7 @@ from regaug.studies.details import Details, describe_rows
 from regaug.studies.ensembles import judge
 from regaug.studies.facts import Facts, read_facts
 from regaug.studies.latest import find_study
-from regaug.studies.leaderboard import leaderboard
+from regaug.studies.leaderboard import best_rows, leaderboard
 from regaug.studies.names import COMBINED_NAMES
 from regaug.studies.selection import select
 from regaug.studies.statistics import Comparison, analyze
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MODEL = "model"
+WIDTH = 100  # of a line that is printed
 WriteReport = Callable[..., Path]
 # Who makes a page of a study: :mod:`regaug.report` knows studies, and puts itself here.
 report_writers: list[WriteReport] = []
@@ -41,7 +44,7 @@ report_writers: list[WriteReport] = []
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """A comparison of methods on one problem; ``print(study)`` shows its table and its verdict.
+    """A comparison of methods on one problem; ``print(study)`` says what it has found.
 
     Attributes:
         config: What was asked for.
@@ -164,8 +167,30 @@ class Study:
         )
 
     def __str__(self) -> str:
-        found = "".join(f"\n\n{check}" for check in self.checks)
-        return f"{leaderboard(self.comparison)}\n\n{self.verdict.text}{found}"
+        """Return it in a dozen lines: the best rows, the verdict, the codes of the checks."""
+        names = [self.config.reference, self.verdict.recommended, self.verdict.use]
+        shown = best_rows(leaderboard(self.comparison), self.comparison, names)
+        left = len(self.comparison.rows) - len(shown.rows)
+        codes = ", ".join(check.code for check in self.checks)
+        lines = [
+            self._headline(),
+            str(shown),
+            f"{count(left, 'more row')}: study.to_frame()" if left else "",
+            fill(self.verdict.text, WIDTH),
+            f"Checks: {codes}; see study.checks" if codes else "",
+        ]
+        return "\n".join(filter(None, lines))
+
+    def _repr_html_(self) -> str:
+        """Return it for a notebook: the verdict, the leaderboard, the checks."""
+        checks = "\n".join(str(check) for check in self.checks)
+        return as_html(self._headline(), self.verdict.text, leaderboard(self.comparison), checks)
+
+    def _headline(self) -> str:
+        config, splits = self.config, count(self.comparison.n_splits, "split")
+        tried = f"{count(self.trials, 'setting')} of each of {count(len(config.methods), 'method')}"
+        rows = f"{count(config.rows, 'row')}, {count(config.columns, 'input')}; "
+        return f"{config.problem}: {rows if config.rows else ''}{tried} on {splits}."
 
     def to_frame(self) -> "pd.DataFrame":
         """Return the leaderboard as a pandas frame, a line for every method and baseline.

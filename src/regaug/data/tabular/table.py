@@ -26,7 +26,7 @@ from regaug.data.tabular.values import (
     read_numbers,
 )
 from regaug.exceptions import ArgumentError, DataError
-from regaug.formatting import count
+from regaug.formatting import as_html, count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -103,6 +103,10 @@ class Table(Data):
         named = {"Groups": group, "Time": time}
         said = [f"{what}: {column!r}." for what, column in named.items() if column is not None]
         self.summary = summarize(name, len(self), self.targets, seen, [*notes, *left_out, *said])
+
+    def _repr_html_(self) -> str:
+        """Return the summary for a notebook."""
+        return as_html(self.summary)
 
     def split(
         self, seed: int = 0, *, split: SplitRule | None = None, protocol: Rules = "tuned"
