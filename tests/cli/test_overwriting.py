@@ -215,5 +215,5 @@ def test_a_study_leaves_the_users_own_files_alone(run, mine, shorten, monkeypatc
     (folder / "report.html").write_text("mine")
     again = run("compare", "houses.csv", *small)
     assert again.exit_code == 1
-    assert f"`out` must be new, got {folder / 'report.html'}" in again.stderr
+    assert f"`--out` must be new, got {folder / 'report.html'}" in again.stderr
     assert (folder / "report.html").read_text() == "mine"
