@@ -79,6 +79,15 @@ def test_a_table_is_lined_up_as_text():
     assert str(TextTable("", ("a",), [])) == "a"
 
 
+def test_a_table_is_html_for_a_notebook():
+    page = formatting.as_html("a <script> & b\nc", TextTable("T", ("x<",), [("1 & 2",)], ["n"]), "")
+    assert page == (
+        "<div><p>a &lt;script&gt; &amp; b<br>c</p><table><caption>T</caption>"
+        '<thead><tr><th style="text-align:left">x&lt;</th></tr></thead>'
+        '<tbody><tr><td style="text-align:left">1 &amp; 2</td></tr></tbody></table><p>n</p></div>'
+    )
+
+
 def test_a_table_is_markdown_without_title_and_notes():
     assert TABLE.to_markdown().splitlines() == [
         "| method | RMSE |",

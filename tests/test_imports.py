@@ -9,7 +9,7 @@ ROOT = Path(regaug.__file__).parent
 # DESIGN.md's order: a line may import itself and what stands above it.
 ORDER = [
     ["exceptions", "_version"],
-    ["_checks", "_registry", "_random", "_files", "formatting"],
+    ["_checks", "_registry", "_random", "_files", "_outputs", "formatting"],
     ["functional"],
     ["metrics"],
     ["dimension"],
@@ -32,6 +32,7 @@ ORDER = [
     ["integrations"],
     ["cli"],
     ["__init__"],
+    ["__main__"],
 ]
 LINES = {name: line for line, names in enumerate(ORDER) for name in names}
 

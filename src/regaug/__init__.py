@@ -1,19 +1,24 @@
 """Data augmentation for regression in PyTorch."""
 
-import regaug.report  # noqa: F401 - it makes itself known to studies
-from regaug import data, functional, methods, metrics, models, samplers, testing, training
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
 from regaug._version import __version__ as __version__
-from regaug.augment import ADA, CEMS, FOMA, CMixup, Compose, GaussianNoise, Identity, Mixup
-from regaug.dimension import linear_dimension, two_nn
-from regaug.ensemble import fit
-from regaug.problems import Problem
-from regaug.samplers import (
-    KernelPairSampler,
-    NearestBatchSampler,
-    RandomBatchSampler,
-    WeightedBatchSampler,
-)
-from regaug.studies.compare import compare
+
+if TYPE_CHECKING:
+    from regaug import data, functional, methods, metrics, models, samplers, testing, training
+    from regaug.augment import ADA, CEMS, FOMA, CMixup, Compose, GaussianNoise, Identity, Mixup
+    from regaug.dimension import linear_dimension, two_nn
+    from regaug.ensemble.entry import fit
+    from regaug.problems import Problem
+    from regaug.samplers import (
+        KernelPairSampler,
+        NearestBatchSampler,
+        RandomBatchSampler,
+        WeightedBatchSampler,
+    )
+    from regaug.studies.compare import compare
 
 __all__ = [
     "ADA",
@@ -42,3 +47,23 @@ __all__ = [
     "training",
     "two_nn",
 ]
+# Where the names are that are no modules.
+_HOMES = ("augment", "samplers", "dimension", "problems", "ensemble", "studies.compare")
+
+if not TYPE_CHECKING:  # who checks types is to refuse a name that there is not
+
+    def __getattr__(name: str) -> object:
+        """Import a name when it is asked for: the command line shows its help without torch."""
+        if name in __all__:
+            if find_spec(f"regaug.{name}"):
+                return import_module(f"regaug.{name}")
+            for home in _HOMES:
+                found = getattr(import_module(f"regaug.{home}"), name, None)
+                if found is not None:
+                    globals()[name] = found
+                    return found
+        raise AttributeError(f"module 'regaug' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

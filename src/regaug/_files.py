@@ -12,13 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from glob import escape
 from pathlib import Path
-from typing import TypeAlias, TypeVar
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from regaug._version import __version__
 from regaug.exceptions import ArgumentError, ArgumentTypeError, DataError, FileError, RegaugError
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 T = TypeVar("T")
 # What a JSON file can hold.
@@ -115,6 +115,19 @@ def create_whole(path: Path, content: bytes) -> None:
             _remove(temporary)
 
 
+def write_link(path: Path, target: str) -> bool:
+    """Make a symbolic link to a folder, or turn one that is there; say whether that is possible."""
+    temporary = _temporary(path)
+    try:
+        temporary.symlink_to(target, target_is_directory=True)
+        os.replace(temporary, path)
+    except (OSError, NotImplementedError):  # Windows has them for those who may make them
+        return False
+    finally:
+        _remove(temporary)
+    return True
+
+
 def append(path: Path, content: bytes, mode: str = "ab") -> None:
     """Put ``content`` on the disk at the end of a file, all of it, or leave the file as it was.
 
@@ -186,7 +199,7 @@ def _previous(folder: Path) -> Path:
 
 
 def _remove(path: Path) -> None:
-    if path.is_dir():
+    if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:
         with suppress(OSError):
@@ -280,7 +293,7 @@ def _canonical(value: object, place: str) -> JSON:
 
 
 def dump_tensors(
-    tensors: Mapping[str, Tensor], document: Mapping[str, object]
+    tensors: Mapping[str, "Tensor"], document: Mapping[str, object]
 ) -> tuple[bytes, str]:
     """Return the content of a safetensors file, and the checksum of its tensors.
 
@@ -295,7 +308,7 @@ def dump_tensors(
     return save(dict(tensors), {"regaug": seal({**head, **document}).decode()}), checksum
 
 
-def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, object]]:
+def read_tensors(path: Path) -> tuple[dict[str, "Tensor"], dict[str, object]]:
     """Return what :func:`dump_tensors` was given, after checking that the file is undamaged."""
     from safetensors import SafetensorError, safe_open
 
@@ -329,7 +342,9 @@ def check_format(path: Path, found: object, known: object, version: object) -> N
         )
 
 
-def _checksum(tensors: Mapping[str, Tensor]) -> str:
+def _checksum(tensors: Mapping[str, "Tensor"]) -> str:
+    import torch
+
     found = 0
     for name in sorted(tensors):
         tensor = tensors[name]

@@ -49,6 +49,10 @@ class FileError(RegaugError, OSError):
     """A file cannot be written or read, or does not hold what was written."""
 
 
+class OverwriteError(FileError, FileExistsError):
+    """Something of the user's would be written over."""
+
+
 class CheckpointError(RegaugError, RuntimeError):
     """A saved state cannot be written, cannot be read, or belongs to something else."""
 

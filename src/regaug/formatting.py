@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import Literal
 
 # In what a change is told: per cent of an error, or plain points of an agreement.
@@ -23,6 +24,17 @@ def number(value: float | None, digits: int = 4) -> str:
         return _minus(f"{value:.{digits}g}")
     size = 0 if value == 0 else math.floor(math.log10(abs(value)))
     return _minus(f"{value:,.{max(0, digits - 1 - size)}f}")
+
+
+def short(value: float, digits: int = 4) -> str:
+    """Return a number as short as it can be, and a large one without an exponent.
+
+    Example:
+        >>> short(1.5), short(131046.2), short(0.00002)
+        ('1.5', '131,046', '2e-05')
+    """
+    text = f"{value:.{digits}g}"
+    return number(value, digits) if "e+" in text else text
 
 
 def percent(share: float) -> str:
@@ -149,11 +161,44 @@ class TextTable:
         ]
         return "\n".join([*filter(None, [self.title]), *shown, *self.notes])
 
+    def to_html(self) -> str:
+        """Return the table for a notebook, with its title and the sentences below."""
+        title = f"<caption>{escape(self.title)}</caption>" if self.title else ""
+        head = f"<thead>{_line(self.header, 'th')}</thead>"
+        body = f"<tbody>{''.join(_line(row, 'td') for row in self.rows)}</tbody>"
+        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
+        return f"<table>{title}{head}{body}</table>{notes}"
+
     def to_markdown(self) -> str:
         """Return the header and the rows as Markdown."""
         lines = ["| " + " | ".join(self.header) + " |", "|" + " --- |" * len(self.header)]
         lines += ["| " + " | ".join(row) + " |" for row in self.rows]
         return "\n".join(lines) + "\n"
+
+
+def as_html(*parts: str | TextTable) -> str:
+    """Return paragraphs and tables for a notebook: no script, and the colors of the page.
+
+    Example:
+        >>> as_html("a < b")
+        '<div><p>a &lt; b</p></div>'
+    """
+    blocks = [
+        part.to_html() if isinstance(part, TextTable) else f"<p>{_lines(part)}</p>"
+        for part in parts
+        if part
+    ]
+    return f"<div>{''.join(blocks)}</div>"
+
+
+def _lines(text: str) -> str:
+    return escape(text).replace("\n", "<br>")
+
+
+def _line(cells: Sequence[str], tag: str) -> str:
+    # Notebooks put every cell to the right, names too.
+    shown = "".join(f'<{tag} style="text-align:left">{escape(cell)}</{tag}>' for cell in cells)
+    return f"<tr>{shown}</tr>"
 
 
 def _minus(text: str) -> str:

@@ -13,7 +13,7 @@ from torch import Tensor
 from regaug._checks import check_finite
 from regaug._registry import lookup
 from regaug.exceptions import ArgumentError, ArgumentTypeError, NonFiniteError
-from regaug.formatting import Unit
+from regaug.formatting import Unit, short
 
 
 def rmse(prediction: Tensor, target: Tensor, *, rows: Tensor | None = None) -> Tensor:
@@ -169,7 +169,7 @@ class Score:
     value: float
 
     def __str__(self) -> str:
-        return f"{METRICS[self.metric].title} {self.value:.4g}"
+        return f"{METRICS[self.metric].title} {short(self.value)}"
 
     def is_better_than(self, other: "Score") -> bool:
         """Tell whether this value is better than another one of the same metric."""

@@ -176,7 +176,8 @@ class Problem:
             )
         if data.info.task != "table":
             raise ArgumentError(
-                f"`data` must be a table, got {data.info.name}, a {data.info.task} data set. "
+                f"`data` must be a table, got {data.info.name}, "
+                f"{'an' if data.info.task == 'image' else 'a'} {data.info.task} data set. "
                 f"Take Problem.named({data.info.name!r}), which has a network for it."
             )
         if split is not None and not isinstance(data, Table):

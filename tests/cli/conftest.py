@@ -6,6 +6,14 @@ import pytest
 from typer.testing import CliRunner
 
 from regaug.cli.main import app
+from regaug.metrics import Scores
+from regaug.runs.record import RunRecord, Sample
+from regaug.runs.run import Run
+from regaug.runs.store import Store
+from regaug.studies.config import StudyConfig
+from regaug.training.settings import Settings
+
+ERRORS = {"erm": 1.0, "c-mixup": 0.9, "mean": 1.6}
 
 
 def make_houses(n, seed):
@@ -77,3 +85,40 @@ def fails(run):
         return result.stderr
 
     return fail
+
+
+def make_study(folder, name="houses"):
+    """Write runs made of random numbers, as a study would leave them."""
+    rng = np.random.default_rng(0)
+    config = StudyConfig(name, ("erm", "c-mixup"), ("mean",), 1, 5, "rmse", 0.25, hidden=(8,))
+    store = Store(folder, config.to_dict())
+    for method, effect in ERRORS.items():
+        for split in range(5):
+            error = float(effect * rng.uniform(0.99, 1.01))
+            scores = Scores(20, error, error, None, 0, 1 - error, None)
+            settings, trial, curves = None, None, {}
+            if method != "mean":
+                settings, trial = Settings(epochs=3), 0
+                curves = {part: [2.0, 1.5, error] for part in ("train", "validation", "test")}
+            run = Run(name, method, split, 0, settings, trial)
+            values = rng.normal(size=(20, 1))
+            store.add(
+                RunRecord(
+                    run,
+                    {"validation": scores, "test": scores},
+                    "finished",
+                    3,
+                    3,
+                    0.2,
+                    (60, 20, 20),
+                    {"regaug": "0.1.0"},
+                    curves=curves,
+                    sample=Sample(values.tolist(), (values + 0.1).tolist()),
+                )
+            )
+
+
+@pytest.fixture(scope="session")
+def write_study():
+    """Write the folder of a study: ``write_study(folder, name="houses")``."""
+    return make_study

@@ -66,6 +66,7 @@ def test_groups_times_and_dropped_columns_are_left_out(augment):
     printed, path = augment("--group", "city", "--time", "sold", "--drop", "rooms", "--json")
     assert json.loads(printed) == {
         "written": str(path),
+        "replaces": "nothing",
         "method": "mixup",
         "new_rows": 50,
         "own_rows": 0,
@@ -86,8 +87,8 @@ def test_a_named_data_set_has_numbered_columns(run, tmp_path):
 @pytest.mark.parametrize(
     ("method", "code", "words"),
     [
-        ("erm", 1, "`method` must make new rows, got 'erm'"),
-        ("manifold-mixup", 1, "`method` must act on inputs, got 'manifold-mixup'"),
+        ("erm", 1, "`--method` must make new rows, got 'erm'"),
+        ("manifold-mixup", 1, "`--method` must act on inputs, got 'manifold-mixup'"),
         ("mixap", 2, "Did you mean 'mixup'?"),
     ],
 )

@@ -26,6 +26,7 @@ from regaug.studies.plan import make_plan
 from regaug.studies.study import Study
 
 SMALL = ["--trials", "2", "--splits", "2", "-m", "erm,mixup", "-j", "1"]
+NAME = "full-mixup-trials-2-splits-2"
 BESIDE = {"mean", "ridge", "boosting", "trees", "gp"}
 # Six recipes, two trials of two methods, and the baselines, on two splits.
 N_RUNS = 2 * (6 + 2 * 2 + len(BESIDE))
@@ -73,13 +74,13 @@ def first(out, houses, shorten):
 
 @pytest.fixture
 def folder(first, out):
-    return out / "houses"
+    return out / "houses" / NAME
 
 
 def test_it_prints_a_leaderboard_and_a_verdict(first):
     assert first.exit_code == 0, first.output
     for name in {"erm", "mixup", "nets", "auto"} | BESIDE:
-        assert f"\n {name}" in first.stdout
+        assert f"\n{name} " in first.stdout
     assert "tier" in first.stdout
     assert re.search(r"Use |Keep it plain|Look for inputs", first.stdout)
     assert "R5: The study has 2 splits" in first.stdout
@@ -99,15 +100,18 @@ def test_it_leaves_a_report_a_model_and_every_run(folder, houses):
 
 def test_the_same_command_does_nothing_twice(first, out, houses):
     second = invoke(out, houses, "--target", "price")
-    assert f"{N_RUNS} runs, {N_RUNS} of them done" in second.stderr
+    assert f"{N_RUNS} runs, all of them done" in second.stderr
     assert second.stdout == first.stdout
 
 
 @pytest.mark.usefixtures("first")
-def test_another_command_on_the_same_folder_is_refused(out, houses):
+def test_another_seed_has_a_folder_of_its_own(out, houses):
     result = invoke(out, houses, "--target", "price", "--seed", "1")
-    assert result.exit_code == 1
-    assert "seed was 0 and is 1" in result.stderr
+    assert result.exit_code == 0, result.output
+    other = out / "houses" / f"{NAME}-seed-1"
+    assert f"report: {other / 'report.html'} (now also {out / 'houses' / 'latest'}" in result.stdout
+    assert Study.open(out / "houses").folder == other
+    assert Study.open(out / "houses" / NAME).config.seed == 0
 
 
 def test_json_says_the_same(folder, out, houses):
@@ -129,7 +133,8 @@ def test_json_says_the_same(folder, out, houses):
 def test_without_data_it_takes_the_built_in_table(run, tmp_path):
     result = run()
     assert result.exit_code == 0, result.output
-    assert (tmp_path / "runs" / "diabetes" / "report.html").exists()
+    assert (tmp_path / "runs" / "diabetes" / NAME / "report.html").exists()
+    assert (tmp_path / "runs" / "diabetes" / "latest" / "report.html").exists()
 
 
 def test_the_rule_of_a_split_can_be_chosen(run, houses):
@@ -145,7 +150,7 @@ def test_the_rule_of_a_split_can_be_chosen(run, houses):
     [
         (["houses.csv"], "There is no file"),
         (["diabetes", "--target", "y"], "knows its columns"),
-        (["diabetes", "--metric", "rsme"], "`metric` must be one of"),
+        (["diabetes", "--metric", "rsme"], "`--metric` must be one of"),
     ],
 )
 def test_wrong_use_is_told_in_one_line(run, arguments, message):
@@ -165,6 +170,9 @@ def test_a_misspelled_method_gets_a_suggestion(tmp_path):
 def test_python_leaves_the_same_files_as_the_command(folder, houses, tmp_path):
     table, other = read_table(houses, target="price"), tmp_path / "python"
     study = regaug.compare(table, methods=["erm", "mixup"], trials=2, splits=2, out=other)
+    assert study.folder == other / "houses" / NAME
+    assert (other / "houses" / "latest").resolve() == study.folder
+    other = study.folder
     assert files_in(folder) == files_in(other)
     assert len(files_in(folder)) == 6
     for name in ("study.json", "about.json", "targets.safetensors"):
@@ -232,7 +240,7 @@ def test_a_study_that_goes_on_says_what_is_done(capsys, plan):
     assert "26 runs, 4 of them done; this takes about 0 s." in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("metric", "best"), [("rmse", "1.5"), ("r2", "2")])
+@pytest.mark.parametrize(("metric", "best"), [("rmse", "1.500"), ("r2", "2.000")])
 def test_the_table_on_a_terminal_has_the_best_value_of_every_method(plan, metric, best):
     from rich.console import Console
 

@@ -104,7 +104,7 @@ def test_the_plot_is_a_picture(run, sheet, tmp_path):
 
 
 def test_a_plot_that_cannot_be_written_fails_in_one_line(fails, sheet, tmp_path):
-    assert "`--plot` must be one of '.svg', '.png', '.pdf'" in fails(
+    assert "`--plot` must end in .svg, .png or .pdf" in fails(
         "dimension", sheet, "--plot", tmp_path / "plot.xyz"
     )
     line = fails("dimension", sheet, "--plot", sheet / "plot.png")

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import re
 from dataclasses import replace
 
 import pandas as pd
@@ -12,10 +13,11 @@ from typer.testing import CliRunner
 
 import regaug
 from regaug import _files
-from regaug.cli import fit as command
 from regaug.cli.main import app
 from regaug.data import load, read_table
-from regaug.ensemble import Ensemble, blend
+from regaug.ensemble import Ensemble, blend, entry
+from regaug.formatting import number
+from regaug.studies.study import Study
 from regaug.training import recipe
 
 QUICK = ("--method", "erm", "--members", 2)
@@ -26,7 +28,7 @@ def no_training(monkeypatch):
     def refuse(*arguments, **options):
         raise AssertionError("nothing must be trained")
 
-    monkeypatch.setattr(command, "fit_model", refuse)
+    monkeypatch.setattr(entry, "fit", refuse)
 
 
 @pytest.fixture
@@ -79,7 +81,7 @@ def test_the_method_may_come_from_a_study(run, tmp_path, monkeypatch):
     class Found:
         advised = "ridge"
 
-    monkeypatch.setattr(command.Study, "open", lambda folder: Found)
+    monkeypatch.setattr(Study, "open", lambda folder: Found)
     words = ("fit", "diabetes", "--from", tmp_path, "--out", tmp_path / "model", "-j", 1)
     result = run(*words)
     assert result.stdout.startswith("ridge: 8 models")
@@ -95,7 +97,7 @@ def test_it_says_how_good_the_model_is_and_how_to_use_it(run, tmp_path):
     scores = Ensemble.load(folder).held_out
     first, second = result.stdout.splitlines()
     assert first.startswith(f"erm: 2 nets. On {scores.n} rows that were put aside: RMSE ")
-    assert f"{scores.rmse:.4g}" in first
+    assert f"RMSE {number(scores.rmse)}" in first
     assert f"regaug predict {folder} NEW.csv" in second
 
 
@@ -107,6 +109,7 @@ def test_json_says_the_same_and_a_model_is_replaced(run, tmp_path):
         assert result.exit_code == 0
         found = json.loads(result.stdout)
         assert found["model"] == str(tmp_path / "model")
+        assert found["replaces"] == ("own" if seed else "nothing")
         assert (found["method"], found["models"], found["shares"]) == ("erm", 2, {"erm": 1.0})
         assert found["held_out"] == Ensemble.load(tmp_path / "model").held_out.to_dict()
     assert 30 < found["held_out"]["rmse"] < 80
@@ -122,10 +125,9 @@ def test_a_file_needs_a_target(fails, houses, tmp_path):
 def test_a_folder_with_other_things_is_refused_before_the_training(fails, houses, tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     for out in (tmp_path, tmp_path / "notes.txt"):
-        line = fails("fit", houses, "--target", "price", "--out", out)
-        assert (
-            f"`--out` must be a new folder or one with a model and nothing else, got {out}" in line
-        )
+        line = fails("fit", houses, "--target", "price", "--out", out, "--force")
+        assert re.search(r"`--out` must be a (new )?folder", line)
+        assert str(out) in line
     assert (tmp_path / "notes.txt").read_text() == "mine"
 
 

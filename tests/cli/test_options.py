@@ -1,5 +1,7 @@
 """How a user names the data, and what all commands on a table share."""
 
+import sys
+
 import pytest
 
 from regaug.cli.options import open_data, print_checks, print_table
@@ -49,23 +51,31 @@ def test_a_misspelled_data_set_is_told_from_a_missing_file(files):
         open_data(str(files / "lost" / "houses"))
 
 
-@pytest.mark.parametrize("command", ["fit", "predict", "augment", "dimension"])
-def test_help_has_an_example(run, command):
-    result = run(command, "--help")
-    assert result.exit_code == 0
-    assert f"Example: regaug {command} " in result.stdout
-    assert "--json" in result.stdout
-
-
-@pytest.mark.parametrize(("columns", "is_wide"), [(80, False), (200, True)])
-def test_more_columns_are_printed_where_there_is_room(capsys, monkeypatch, columns, is_wide):
+@pytest.mark.parametrize(
+    ("columns", "is_terminal", "is_wide"), [(80, True, False), (200, True, True), (80, False, True)]
+)
+def test_more_columns_are_printed_where_there_is_room(
+    capsys, monkeypatch, columns, is_terminal, is_wide
+):
     monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: is_terminal)
     narrow = TextTable("", ["method"], [["erm"]], ["a note"])
     wide = TextTable("", ["method", "fit" * 40], [["erm", "1 s"]], ["a note"])
     print_table(narrow, wide=wide)
     shown = capsys.readouterr().out
     assert ("fit" in shown) == is_wide
     assert "a note" in shown
+
+
+def test_in_a_pipe_a_row_is_a_line_however_long_it_is(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    row = ["c-mixup *", "131,046", "a long remark " * 20]
+    print_table(TextTable("", ["method", "RMSE", "remark"], [row]))
+    assert capsys.readouterr().out.splitlines()[1].split("  ") == [
+        "c-mixup *",
+        "131,046",
+        row[2].strip(),
+    ]
 
 
 def test_checks_are_printed_after_an_empty_line_and_none_prints_nothing(capsys):

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from regaug.cli.main import app
-from regaug.cli.options import write_table
+from regaug.cli.options import output, write_table
 from regaug.ensemble import Ensemble
 
 NEW = ["price_predicted", "price_spread", "price_low", "price_high"]
@@ -94,7 +94,7 @@ def test_parquet_in_and_out(run, files, model, tmp_path):
 def test_a_smaller_share_has_narrower_intervals(run, files, model, tmp_path):
     widths = []
     for share in (0.5, 0.9):
-        out = tmp_path / "out.csv"
+        out = tmp_path / f"out-{share}.csv"
         run("predict", model, files / "new.csv", "-o", out, "--interval", share)
         written = pd.read_csv(out)
         widths.append(written["price_high"] - written["price_low"])
@@ -106,14 +106,15 @@ def test_a_smaller_share_has_narrower_intervals(run, files, model, tmp_path):
 def test_an_interval_must_be_a_share(fails, files, model, tmp_path, share):
     out = tmp_path / "out.csv"
     line = fails("predict", model, files / "new.csv", "-o", out, "--interval", share)
-    assert "`interval` must be" in line
+    assert "`--interval` must be" in line
     assert not out.exists()
 
 
 def test_json_says_what_was_done(run, files, model, tmp_path):
     out = tmp_path / "out.csv"
     result = run("predict", model, files / "new.csv", "-o", out, "--json")
-    assert json.loads(result.stdout) == {"rows": 30, "written": str(out)}
+    found = {"rows": 30, "written": str(out), "replaces": "nothing"}
+    assert json.loads(result.stdout) == found
 
 
 def test_a_model_of_a_named_data_set_takes_columns_in_their_order(run, fails, tmp_path):
@@ -126,8 +127,8 @@ def test_a_model_of_a_named_data_set_takes_columns_in_their_order(run, fails, tm
     expected = Ensemble.load(folder).predict(x).mean[:, 0]
     np.testing.assert_array_equal(column(out, "target_predicted"), expected)
     pd.DataFrame(x[:, :2], columns=list("ab")).to_csv(tmp_path / "new.csv", index=False)
-    line = fails("predict", folder, tmp_path / "new.csv", "-o", out)
-    assert "`source` must be (n, 3), got (5, 2)." in line
+    line = fails("predict", folder, tmp_path / "new.csv", "-o", out, "--force")
+    assert "`DATA` must have 3 columns, got 2." in line
 
 
 def test_a_missing_column_is_named(fails, files, model, tmp_path):
@@ -208,7 +209,7 @@ def test_a_failed_write_leaves_what_was_there(fails, files, model, tmp_path, mon
     out = tmp_path / "out.csv"
     out.write_text("before")
     monkeypatch.setattr(pd.DataFrame, "to_csv", break_off)
-    line = fails("predict", model, files / "new.csv", "-o", out)
+    line = fails("predict", model, files / "new.csv", "-o", out, "--force")
     assert f"Could not write {out}: No space left on device." in line
     assert [file.name for file in tmp_path.iterdir()] == ["out.csv"]
     assert out.read_text() == "before"
@@ -217,7 +218,7 @@ def test_a_failed_write_leaves_what_was_there(fails, files, model, tmp_path, mon
 def test_what_parquet_cannot_hold_is_said(tmp_path):
     mixed = pd.DataFrame({"a": [1, "b", None]})
     with pytest.raises(ValueError, match="cannot be written as Parquet: .* Write a .csv file"):
-        write_table(mixed, tmp_path / "out.parquet")
+        write_table(mixed, output(tmp_path / "out.parquet"))
     assert list(tmp_path.iterdir()) == []
 
 

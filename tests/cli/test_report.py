@@ -1,65 +1,20 @@
 """``regaug report``."""
 
 import json
+import os
 
-import numpy as np
 import pytest
-import typer
-from typer.testing import CliRunner
 
-from regaug.cli.report import report
 from regaug.data.datasets.synthetic import make_manifold
-from regaug.exceptions import StoreError
-from regaug.metrics import Scores
-from regaug.runs.record import RunRecord, Sample
-from regaug.runs.run import Run
-from regaug.runs.store import Store
-from regaug.studies.config import StudyConfig
 from regaug.studies.facts import describe, write_facts
-from regaug.training.settings import Settings
-
-ERRORS = {"erm": 1.0, "c-mixup": 0.9, "mean": 1.6}
-
-
-def write_study(folder, name="houses"):
-    """Write runs made of random numbers, as a study would leave them."""
-    rng = np.random.default_rng(0)
-    config = StudyConfig(name, ("erm", "c-mixup"), ("mean",), 1, 5, "rmse", 0.25, hidden=(8,))
-    store = Store(folder, config.to_dict())
-    for method, effect in ERRORS.items():
-        for split in range(5):
-            error = float(effect * rng.uniform(0.99, 1.01))
-            scores = Scores(20, error, error, None, 0, 1 - error, None)
-            settings, trial, curves = None, None, {}
-            if method != "mean":
-                settings, trial = Settings(epochs=3), 0
-                curves = {part: [2.0, 1.5, error] for part in ("train", "validation", "test")}
-            run = Run(name, method, split, 0, settings, trial)
-            values = rng.normal(size=(20, 1))
-            store.add(
-                RunRecord(
-                    run,
-                    {"validation": scores, "test": scores},
-                    "finished",
-                    3,
-                    3,
-                    0.2,
-                    (60, 20, 20),
-                    {"regaug": "0.1.0"},
-                    curves=curves,
-                    sample=Sample(values.tolist(), (values + 0.1).tolist()),
-                )
-            )
 
 
 @pytest.fixture
-def run():
-    app = typer.Typer()
-    app.command()(report)
-    return lambda *words: CliRunner().invoke(app, [str(word) for word in words])
+def run(run):
+    return lambda *words: run("report", *words)
 
 
-def test_a_report_is_made_from_the_folder_alone(run, tmp_path):
+def test_a_report_is_made_from_the_folder_alone(run, write_study, tmp_path):
     write_study(tmp_path / "runs")
     write_facts(tmp_path / "runs", describe(make_manifold("line", n=100).split(), "one column"))
     out, svg = tmp_path / "report.html", tmp_path / "plots"
@@ -71,7 +26,7 @@ def test_a_report_is_made_from_the_folder_alone(run, tmp_path):
     assert "singular-values.svg" in {file.name for file in svg.iterdir()}
 
 
-def test_json_names_the_files(run, tmp_path):
+def test_json_names_the_files(run, write_study, tmp_path):
     write_study(tmp_path / "runs")
     out = tmp_path / "report.html"
     result = run(tmp_path / "runs", "-o", out, "--json", "--svg", tmp_path / "svg")
@@ -83,19 +38,32 @@ def test_json_names_the_files(run, tmp_path):
     assert "about.json" in out.read_text(encoding="utf-8")
 
 
-def test_the_only_study_in_a_folder_is_found(run, tmp_path):
-    write_study(tmp_path / "runs" / "houses")
-    assert run(tmp_path / "runs", "-o", tmp_path / "r.html").exit_code == 0
-    write_study(tmp_path / "runs" / "flats", name="flats")
+def test_the_newest_study_of_a_table_is_found(run, write_study, tmp_path):
+    table = tmp_path / "runs" / "houses"
+    for number, name in enumerate(("quick", "full")):
+        write_study(table / name)
+        os.utime(table / name / "study.json", (1000 + number, 1000 + number))
+    out = ("-o", tmp_path / "r.html", "--json")
+    for folder in (table, tmp_path / "runs", f"{table}/"):
+        assert json.loads(run(folder, *out).stdout)["study"] == str(table / "full")
+    (table / "latest").symlink_to("quick")  # whoever has moved the folder, time tells nothing
+    for folder in (table, tmp_path / "runs", table / "latest", table / "quick"):
+        assert json.loads(run(folder, *out).stdout)["study"] == str(table / "quick")
+
+
+def test_of_several_tables_one_must_be_named(run, write_study, tmp_path):
+    write_study(tmp_path / "runs" / "houses" / "full")
+    write_study(tmp_path / "runs" / "flats" / "full", name="flats")
     result = run(tmp_path / "runs", "-o", tmp_path / "r.html")
-    assert isinstance(result.exception, StoreError)
-    assert "flats" in str(result.exception)
-    assert "houses" in str(result.exception)
+    assert result.exit_code == 1
+    assert "studies of several tables" in result.stderr
+    flats, houses = tmp_path / "runs" / "flats", tmp_path / "runs" / "houses"
+    assert f"name one of {flats}, {houses}." in result.stderr
 
 
 def test_a_folder_without_a_study_is_told(run, tmp_path):
     for folder in (tmp_path, tmp_path / "missing"):
         result = run(folder, "-o", tmp_path / "r.html")
-        assert isinstance(result.exception, StoreError)
-        assert "no study" in str(result.exception)
+        assert result.exit_code == 1
+        assert "There is no study" in result.stderr
     assert list(tmp_path.iterdir()) == []

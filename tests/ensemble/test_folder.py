@@ -14,7 +14,7 @@ from regaug._files import seal
 from regaug.data import load
 from regaug.ensemble import Ensemble, fit_ensemble
 from regaug.ensemble.folder import read_state, write_state
-from regaug.exceptions import CheckpointError
+from regaug.exceptions import CheckpointError, OverwriteError
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def test_a_model_of_arrays_with_another_method_comes_back(tmp_path, quick):
 def test_a_model_that_is_there_is_replaced_and_other_files_are_not(model, folder):
     model.save(folder)
     (folder / "notes.txt").write_text("mine")
-    with pytest.raises(CheckpointError, match="something else"):
+    with pytest.raises(OverwriteError, match="something else"):
         model.save(folder)
     assert (folder / "notes.txt").read_text() == "mine"
 

@@ -10,6 +10,7 @@ import torch
 from regaug.data import load, read_table
 from regaug.ensemble import Prediction, fit_ensemble
 from regaug.exceptions import ArgumentError, ArgumentTypeError, DataError, NonFiniteError
+from regaug.formatting import number
 
 
 @pytest.fixture(scope="module")
@@ -138,3 +139,13 @@ def test_predictions_alone_are_a_frame_too():
         "y_low": [0.0, 1.0],
         "y_high": [2.0, 3.0],
     }
+
+
+def test_a_notebook_shows_what_a_model_is_made_of_and_how_good_it_is(model):
+    page = model._repr_html_()
+    assert "erm: 3 nets; predicts price, tax." in page
+    assert "erm</td>" in page
+    assert "100 %</td>" in page
+    assert f"On {model.held_out.n} rows put aside: RMSE {number(model.held_out.rmse)}, R2 " in page
+    assert "<script" not in page
+    assert "put aside" not in replace(model, held_out=None, calibration=None)._repr_html_()

@@ -227,7 +227,7 @@ def test_the_same_study_gives_the_same_page(make_study, facts):
 def test_a_report_replaces_the_old_one_and_leaves_nothing_else(make_study, tmp_path):
     path = tmp_path / "new" / "report.html"
     assert write_report(make_study(), path) == path
-    path.write_text("old")
+    path.write_text(path.read_text(encoding="utf-8") + "old", encoding="utf-8")
     write_report(make_study(), path)
     assert path.read_text(encoding="utf-8") == render(make_study())
     assert [file.name for file in path.parent.iterdir()] == ["report.html"]

@@ -2,16 +2,17 @@
 
 import pytest
 
-from regaug.exceptions import DataNotFoundError, UnknownNameError
+from regaug.exceptions import DataNotFoundError, OverwriteError, UnknownNameError
 from regaug.reproduction.experiments import Wanted, run_experiment
+from regaug.reproduction.figures import make_figure
 from regaug.reproduction.page import read_table
 from regaug.runs.store import Store
 from regaug.runs.tasks import Workforce
 
 
-def run(folder, told=None, **changes):
+def run(folder, told=None, minutes=0.05, **changes):
     wanted = Wanted(**{"datasets": ["airfoil"], "methods": ["foma"], "seeds": 1} | changes)
-    workforce = Workforce(max_minutes=0.05)
+    workforce = Workforce(max_minutes=minutes)
     progress = None if told is None else told.append
     return run_experiment("batches", folder, wanted, workforce=workforce, progress=progress)
 
@@ -36,11 +37,38 @@ def test_a_table_is_measured_kept_and_not_done_twice(made_up, tmp_path):
 
 def test_data_that_is_not_here_is_named(made_up, tmp_path):
     told = []
-    run(tmp_path, told, datasets=["airfoil", "no2"])
+    run(tmp_path / "store", told, datasets=["airfoil", "no2"])
     assert [note[:38] for note in told[0].notes] == ["Left out: no2 is not on this disk. To "]
     with pytest.raises(DataNotFoundError, match="no2 is not on this disk. To get it"):
         run(tmp_path / "new", datasets=["no2"])
     assert not (tmp_path / "new").exists()
+
+
+def test_what_is_done_and_left_is_said(made_up, tmp_path):
+    (found,) = run(tmp_path / "store")
+    assert found.left.startswith("airfoil: all 2 runs are done, cut to at most ")
+    assert found.left.endswith(" in the paper's protocol to fit 0.05 min. " + whole_of(found))
+    (again,) = run(tmp_path / "store", methods=["foma", "foma-rho"], minutes=1e-9)
+    assert again.left.startswith("airfoil: 0 of 4 runs are done, cut to at most 1 epoch ")
+    assert "Run the same command again to go on (about " in again.left
+
+
+def whole_of(found):
+    return found.left[found.left.index("For the whole, leave out --max-minutes (about ") :]
+
+
+def test_a_folder_of_somebody_else_is_left_alone(made_up, tmp_path):
+    (tmp_path / "store" / "tables").mkdir(parents=True)
+    mine = tmp_path / "store" / "tables" / "batches-airfoil.json"
+    mine.write_text("mine")
+    with pytest.raises(OverwriteError, match="`out` must not hold other things, got .*store"):
+        run(tmp_path / "store")
+    with pytest.raises(OverwriteError):
+        make_figure("figure1", tmp_path / "store")
+    assert mine.read_text() == "mine"
+    make_figure("figure1", tmp_path / "new")
+    make_figure("figure1", tmp_path / "new")  # regaug's own
+    run(tmp_path / "new")
 
 
 def test_an_unknown_method_is_refused_before_anything_is_made(made_up, tmp_path):

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regaug.augment import FOMA
-from regaug.data.base import Part
+from regaug.data.base import Part, Split
 from regaug.data.datasets import files
 from regaug.exceptions import ArgumentError, DataNotFoundError
 from regaug.functional.foma import foma
-from regaug.reproduction.figures import FIGURES, figure1, figure2, perturbation, sweep
+from regaug.reproduction.figures import FIGURES, figure1, figure2, perturbation, sweep, trainings
 from regaug.reproduction.figures.base import Plan, compact, spread
 from regaug.reproduction.figures.trainings import NO2_ERM, SAME, foma_settings
 
@@ -256,6 +257,25 @@ def test_a_batch_whose_dimension_cannot_be_estimated_stays_as_it_is():
     for what in (sweep.JOINT, sweep.INPUTS):
         x, y = scaled.at(0.0, what)
         torch.testing.assert_close((x, y), (part.x, part.y))
+
+
+@pytest.mark.parametrize(
+    ("share", "epochs", "windows"), [(1.0, 2, 40), (0.6, 1, 40), (0.15, 1, 12), (0.001, 1, 1)]
+)
+def test_less_time_than_an_epoch_takes_is_an_epoch_of_fewer_windows(
+    monkeypatch, share, epochs, windows
+):
+    part = Part(torch.zeros(40, 30, 2), torch.zeros(40, 2), np.arange(40))
+    whole = SimpleNamespace(split=lambda protocol: Split(part, part, part))
+    trained = []
+    monkeypatch.setattr(trainings, "load", lambda name: whole)
+    monkeypatch.setattr(trainings, "fit", lambda *a, **options: trained.append(a))
+    split, nets = trainings.train_exchange_rate(Plan(1, share))
+    assert len(split.train) == windows
+    assert len(split.test) == 40
+    for _, own, _, settings in trained:
+        assert (len(own.train), settings.epochs) == (windows, epochs)
+    assert len(trained) == len(nets) == 2
 
 
 def test_series_keep_their_shape():

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -107,6 +108,33 @@ def test_what_is_not_finished_is_said():
     text = found.tables()["paper protocol"]
     assert text.rows[0][0] == "erm, 1 of 3 runs"
     assert "| 2.5 | 2.901 ± 0.067 (quoted) |  |" in text.to_markdown()
+
+
+def test_a_row_that_was_cut_short_has_no_published_figure_beside_it():
+    runs = [make_run(split=seed) for seed in range(3)]
+    short = [replace(run, settings=replace(run.settings, epochs=6)) for run in runs]
+    rows = [
+        Row("erm", "airfoil", "erm", "paper", tuple(short)),
+        Row("mixup", "airfoil", "mixup", "paper", tuple(replace(r, method="mixup") for r in runs)),
+    ]
+    done = [finish(run, 2.5 + 0.1 * run.split) for row in rows for run in row.runs]
+    cut, whole = (table(rows, own) for own in (done[:3], done))
+    assert [line.is_cut for line in whole.paper] == [True, False]
+    assert whole.paper[0].figures[0].apart is None
+    shown = whole.tables()["paper protocol"]
+    assert shown.rows[0][:4] == ["erm, 6 of 100 epochs", "2.6 ± 0.1", "", ""]
+    assert shown.rows[1][2].startswith("3.730 ± 0.190")
+    assert any(note.startswith("Rows that were cut short are no test") for note in shown.notes)
+    # Where all are cut there is nothing to compare with at all.
+    alone = cut.tables()["paper protocol"]
+    assert alone.header == ["method", "RMSE", "MAPE"]
+    assert not any(note.startswith("apart:") for note in alone.notes)
+
+
+def test_large_numbers_have_no_exponent():
+    run = make_run()
+    found = table([Row("erm", "airfoil", "erm", "paper", (run,))], [finish(run, 131_046.2)])
+    assert found.tables()["paper protocol"].rows[0][1] == "131,046"
 
 
 def test_tuned_rows_are_compared_with_plain_training():

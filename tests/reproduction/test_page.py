@@ -6,8 +6,9 @@ from statistics import fmean, median
 
 import pytest
 
+from regaug.exceptions import OverwriteError, RegaugError
 from regaug.reproduction.measured import Figure, Line, Measured, Tuned
-from regaug.reproduction.page import collect, make_page, read_table, summarize
+from regaug.reproduction.page import collect, main, make_page, read_table, summarize
 from regaug.reproduction.problems import PaperData
 from regaug.reproduction.recipes import paper_settings
 from regaug.reproduction.tables import EXPERIMENTS, Size, make_rows
@@ -184,3 +185,19 @@ def test_a_single_split_has_no_interval_to_tell():
     told = sentences({}, "rmse", make_tuned("rmse", errors))[-1]
     change = "RMSE \N{MINUS SIGN}10.0 % against tuned plain training, with random"
     assert told.startswith(f"The better FOMA is foma: {change}")
+
+
+def test_the_page_replaces_a_page_and_nothing_else(tmp_path):
+    page, notes, table = (tmp_path / name for name in ("page.md", "notes.md", "houses.csv"))
+    for _ in range(2):
+        main([str(KEPT), str(page)])
+    assert page.read_text() == make_page(KEPT)
+    notes.write_text("mine")
+    table.write_text("mine")
+    for path, message in ((notes, "`path` must be new"), (table, r"`path` must end in \.md")):
+        with pytest.raises(RegaugError, match=message):
+            main([str(KEPT), str(path)])
+        assert path.read_text() == "mine"
+    with pytest.raises(OverwriteError, match="`folder` must not hold other things"):
+        collect(KEPT, tmp_path)
+    assert len(list(tmp_path.iterdir())) == 3

@@ -43,9 +43,9 @@ def study(table, out, **options):
     """Return the table of a small study, all its scores, and the number of lines in its store."""
     options = {"methods": ["erm", "mixup"], "trials": 2, "splits": 2, **options}
     found = compare(table, out=out, **options)
-    records = Store.open(out).records().items()
+    records = Store.open(found.folder).records().items()
     scores = {key: (record.run, record.scores) for key, record in records}
-    lines = sum(len(file.read_bytes().splitlines()) for file in out.glob("runs-*.jsonl"))
+    lines = sum(len(file.read_bytes().splitlines()) for file in found.folder.glob("runs-*.jsonl"))
     return found.comparison.to_dict(), scores, lines
 
 

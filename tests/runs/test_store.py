@@ -453,7 +453,7 @@ def test_another_study_is_refused_with_what_differs(tmp_path, change, message):
     with pytest.raises(StoreError) as caught:
         Store(tmp_path, STUDY | change)
     assert str(caught.value) == (
-        f"The store {tmp_path} belongs to another study: {message}. Give another folder (--out), "
+        f"The folder {tmp_path} holds another study: {message}. Give another folder (--out), "
         "or delete that one to start anew."
     )
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before

@@ -28,12 +28,14 @@ from regaug.problems import Problem
 from regaug.runs import record as record_module
 from regaug.runs import tasks
 from regaug.runs.store import Store
-from regaug.runs.tasks import make_tasks
+from regaug.runs.tasks import Workforce, make_tasks
 from regaug.runs.worker import Worker
 from regaug.studies import plan as module
 from regaug.studies import targets as targets_module
-from regaug.studies.compare import Progress, compare
+from regaug.studies.compare import Progress, compare, run_plan
 from regaug.studies.facts import read_facts
+from regaug.studies.folders import Place
+from regaug.studies.latest import find_study
 from regaug.studies.plan import make_plan
 from regaug.studies.rounds import plan_rounds
 from regaug.studies.study import Study
@@ -106,7 +108,7 @@ def check_same(study, other):
 
 
 def count_lines(folder):
-    return sum(path.read_bytes().count(b"\n") for path in folder.glob("runs-*.jsonl"))
+    return sum(path.read_bytes().count(b"\n") for path in folder.rglob("runs-*.jsonl"))
 
 
 # The seed decides.
@@ -180,7 +182,7 @@ def test_what_is_compared_is_the_ensemble_of_a_methods_runs(whole):
 def test_a_folder_without_its_targets_says_so_and_the_same_call_writes_them(tmp_path):
     options = {"methods": ["erm"], "trials": 1, "out": tmp_path}
     study = compare(make_problem(), **options)
-    (tmp_path / TARGETS).unlink()
+    (study.folder / TARGETS).unlink()
     with pytest.raises(StoreError, match=r"lacks targets\.safetensors.* Run the command"):
         Study.open(tmp_path)
     check_same(compare(make_problem(), **options), study)
@@ -195,7 +197,7 @@ def test_where_no_predictions_are_kept_single_nets_are_compared(tmp_path, monkey
     for name in ("erm", "mixup"):
         singles = tuple(own.score("test", "rmse") for own in study.chosen[name])
         assert study.comparison.row(name).errors == singles
-    assert not (tmp_path / TARGETS).exists()
+    assert not (study.folder / TARGETS).exists()
     check_same(Study.open(tmp_path), study)
 
 
@@ -203,8 +205,9 @@ def test_the_folder_of_an_earlier_version_is_refused_with_the_way_out(tmp_path):
     config = make_plan(make_problem(), methods=METHODS, trials=4).config.to_dict()
     older = {name: v for name, v in config.items() if name not in ("recipe", "recipes")}
     Store(tmp_path, {**older, "epochs": 200, "patience": 20})
-    with pytest.raises(StoreError, match=r"another study: .*recipes was not set.*--out"):
-        compare(make_problem(), out=tmp_path, **SIZE)
+    plan = make_plan(make_problem(), methods=METHODS, trials=4)
+    with pytest.raises(StoreError, match=r"another version of regaug has written it.*--out"):
+        run_plan(plan, Place(tmp_path), Workforce())
     with pytest.raises(StoreError, match=r"another version of regaug.*--out"):
         Study.open(tmp_path)
 
@@ -472,10 +475,13 @@ def test_the_metric_chooses_and_is_compared():
 def test_a_folder_keeps_runs_facts_report_and_model(tmp_path):
     data = make_data()
     study = compare(data, methods=["mixup"], trials=1, splits=2, out=tmp_path)
-    names = {path.name for path in tmp_path.iterdir() if not path.name.startswith("runs-")}
+    names = {path.name for path in study.folder.iterdir() if not path.name.startswith("runs-")}
     assert names == {"study.json", "about.json", "report.html", "model", TARGETS}
-    assert study.folder == tmp_path
-    assert read_facts(tmp_path) == study.facts
+    table = tmp_path / "synthetic-paraboloid"
+    assert study.folder == table / "full-mixup-trials-1-splits-2"
+    assert (table / "latest").resolve() == study.folder
+    assert {path.name for path in table.iterdir()} == {study.folder.name, "latest"}
+    assert read_facts(study.folder) == study.facts
     model = study.model()
     assert isinstance(model, Ensemble)
     assert model.method == study.advised
@@ -517,7 +523,8 @@ def test_a_function_is_told_how_far_it_has_come(tmp_path, whole):
     first, *others = seen
     assert (first.records, first.done) == ((), {})
     assert first.seconds_left > 0
-    assert first.notes == ["synthetic-paraboloid"]
+    kept = tmp_path / "synthetic-paraboloid" / "full-c-mixup+foma-rho-trials-4"
+    assert first.notes == ["synthetic-paraboloid", f"The study is kept in {kept}."]
     assert len(first.plan.runs) == RUNS
     assert [len(event.records) for event in others] == [len(task) for task in tasks_of(whole)]
     done = [sum(event.done.values()) for event in others]
@@ -536,8 +543,8 @@ def test_a_function_is_told_how_far_it_has_come(tmp_path, whole):
 
 
 def test_damage_is_told_at_the_beginning(tmp_path):
-    compare(make_problem(), out=tmp_path, methods=["erm"], trials=1)
-    (file,) = tmp_path.glob("runs-*.jsonl")
+    study = compare(make_problem(), out=tmp_path, methods=["erm"], trials=1)
+    (file,) = study.folder.glob("runs-*.jsonl")
     file.write_bytes(file.read_bytes()[:-9])
     seen = []
     compare(make_problem(), out=tmp_path, methods=["erm"], trials=1, progress=seen.append)
@@ -545,10 +552,10 @@ def test_damage_is_told_at_the_beginning(tmp_path):
 
 
 def test_a_bar_counts_every_run_once(tmp_path, capsys):
-    compare(make_problem(), out=tmp_path, methods=["erm"], trials=1, progress=True)
+    study = compare(make_problem(), out=tmp_path, methods=["erm"], trials=1, progress=True)
     (line,) = capsys.readouterr().err.splitlines()
     assert line.split() == ["run", "27/27", "erm"]
-    (file,) = tmp_path.glob("runs-*.jsonl")
+    (file,) = study.folder.glob("runs-*.jsonl")
     file.write_bytes(file.read_bytes()[:-9])  # one run of a task is missing: all three are done
     compare(make_problem(), out=tmp_path, methods=["erm"], trials=1, progress=True)
     (line,) = capsys.readouterr().err.splitlines()
@@ -599,10 +606,10 @@ def test_a_continued_study_does_only_what_is_missing(tmp_path, whole, counted):
 
 
 def test_a_cut_last_line_is_reported_and_its_piece_of_work_done_again(tmp_path, whole, counted):
-    compare(make_problem(), out=tmp_path, **SIZE)
-    (file,) = tmp_path.glob("runs-*.jsonl")
+    folder = compare(make_problem(), out=tmp_path, **SIZE).folder
+    (file,) = folder.glob("runs-*.jsonl")
     file.write_bytes(file.read_bytes()[:-40])
-    store = Store.open(tmp_path)
+    store = Store.open(folder)
     assert len(store.done()) == RUNS - 1
     assert store.damaged == [f"{file.name}, line {RUNS} is cut; its run is done again"]
     counted.clear()
@@ -614,24 +621,51 @@ def test_a_cut_last_line_is_reported_and_its_piece_of_work_done_again(tmp_path, 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"seed": 1}, "seed was 0 and is 1"),
-        ({"trials": 5}, "trials was 4 and is 5"),
-        ({"data": make_problem(metric="mae")}, 'metric was "rmse" and is "mae"'),
-        ({"methods": ["erm", "c-mixup"]}, 'methods.2 was "foma-rho" and is not set'),
-        ({"independent": True}, "independent was false and is true"),
-        ({"search": "tpe"}, 'search was "random" and is "tpe"'),
-        ({"data": make_problem(data=make_data(seed=3))}, "checksum was"),
-        ({"data": replace(make_problem(), hidden=(9,))}, "hidden.0 was 8 and is 9"),
+        ({"seed": 1}, "it has seed 0, and you asked for seed 1"),
+        ({"trials": 5}, "it has 4 settings of every method, and you asked for 5 settings of"),
+        (
+            {"problem": make_problem(metric="mae")},
+            "it has the metric rmse, and you asked for the metric mae",
+        ),
+        (
+            {"methods": ["erm", "c-mixup"]},
+            "it has the methods erm, c-mixup, foma-rho, and you asked for the methods erm, c-mixup",
+        ),
+        (
+            {"problem": make_problem(splits=2)},
+            "it has 3 splits, and you asked for 2 splits",
+        ),
+        (
+            {"problem": replace(make_problem(), independent=True)},
+            "it has overlapping splits, and you asked for independent splits",
+        ),
+        ({"search": "tpe"}, "it has the search random, and you asked for the search tpe"),
+        (
+            {"problem": make_problem(data=make_data(seed=3))},
+            "the table has changed since: as many rows, with other values",
+        ),
+        (
+            {"problem": make_problem(data=make_data(n=70))},
+            "it has 60 rows, and the table has 70 rows",
+        ),
+        (
+            {"problem": replace(make_problem(), hidden=(9,))},
+            "it has hidden layers 8, and you asked for hidden layers 9",
+        ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_another_study_is_not_mixed_with_the_one_of_a_folder(tmp_path, counted, change, message):
+def test_what_another_study_differs_in_is_told_in_words(tmp_path, counted, change, message):
+    plan = make_plan(make_problem(), **SIZE)
     with pytest.raises(StoppedError):
-        compare(make_problem(), out=tmp_path, progress=interrupt_after(1), **SIZE)
+        run_plan(plan, Place(tmp_path), Workforce(), observer=interrupt_after(1))
     counted.clear()
-    options = {"data": make_problem(), **SIZE, **change}
-    with pytest.raises(StoreError, match=f"another study: .*{message}"):
-        compare(options.pop("data"), out=tmp_path, **options)
+    other = make_plan(**{"problem": make_problem(), **SIZE, **change})
+    with pytest.raises(StoreError) as caught:
+        run_plan(other, Place(tmp_path), Workforce())
+    told = str(caught.value)
+    assert told.startswith(f"The folder {tmp_path} holds another study: {message}")
+    assert ";" not in told  # what follows from it is no second difference
     assert counted == []
 
 
@@ -731,7 +765,7 @@ def test_ctrl_c_twice_interrupts(tmp_path, whole):
 def test_a_study_that_has_no_time_says_that_nothing_is_finished(tmp_path):
     with pytest.raises(StoreError, match=r"no setting yet .* Run the same command again"):
         compare(make_problem(), out=tmp_path, max_minutes=1e-9, **SIZE)
-    assert Store.open(tmp_path).done() == set()
+    assert Store.open(find_study(tmp_path)).done() == set()
 
 
 def test_a_study_that_runs_out_of_time_reports_on_what_is_finished(tmp_path, monkeypatch, whole):
@@ -767,7 +801,7 @@ def start(folder):
 
 
 def lines(folder):
-    files = [path.read_bytes() for path in sorted(folder.glob("runs-*.jsonl"))]
+    files = [path.read_bytes() for path in sorted(folder.rglob("runs-*.jsonl"))]
     return [line for content in files for line in content.splitlines(keepends=True)]
 
 
@@ -839,7 +873,7 @@ def test_kills_and_company_leave_no_trace(tmp_path, whole, kills):
     assert len(set(killed)) > kills // 5
     planned = {run.key for task in tasks_of(whole) for run in task}
     for name in ("whole", "two", "killed"):
-        assert Store.open(tmp_path / name).done() == planned
+        assert Store.open(find_study(tmp_path / name)).done() == planned
         check_same(Study.open(tmp_path / name), whole)
     for name in ("whole", "killed"):  # no run is lost, none is there twice
         keys = [json.loads(line)["key"] for line in lines(tmp_path / name) if line.endswith(b"\n")]

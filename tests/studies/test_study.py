@@ -2,8 +2,12 @@
 
 import json
 import math
+import re
 from dataclasses import replace
+from html import escape
+from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 from regaug.data.datasets.synthetic import make_manifold
@@ -14,8 +18,10 @@ from regaug.runs.record import RunRecord
 from regaug.runs.run import Run
 from regaug.runs.store import Store
 from regaug.studies.config import StudyConfig
+from regaug.studies.statistics import analyze
 from regaug.studies.steps import Steps
 from regaug.studies.study import Study
+from regaug.studies.verdict import make_verdict
 from regaug.training.settings import Settings
 
 CONFIG = StudyConfig("houses", ("erm", "mixup"), ("mean",), 2, 3, "rmse", 0.25)
@@ -115,11 +121,46 @@ def test_a_folder_with_runs_of_something_else_is_refused(tmp_path):
 
 def test_print_shows_the_table_and_the_verdict(study):
     lines = str(study).splitlines()
-    assert lines[0].split()[:3] == ["method", "tier", "RMSE"]
-    assert {line.split()[0] for line in lines[1:4]} == {"erm", "mixup", "mean"}
-    assert study.verdict.text in lines
-    assert str(study).endswith(str(study.checks[-1]))
+    assert lines[0] == "houses: 2 settings of each of 2 methods on 3 splits."
+    assert lines[1].split()[:3] == ["method", "tier", "RMSE"]
+    assert {line.split()[0] for line in lines[2:5]} == {"erm", "mixup", "mean"}
+    assert study.verdict.text in " ".join(lines)
     assert {check.code for check in study.checks} == {"R4", "R5", "R7"}
+    assert lines[-1] == "Checks: R4, R5, R7; see study.checks"
+
+
+def test_print_is_short_however_many_rows_there_are(study):
+    rng = np.random.default_rng(0)
+    names = ["erm", *(f"method-{i}" for i in range(8))]
+    baselines = ["mean", "ridge", "boosting", "trees", "gp"]
+    errors = {name: rng.uniform(1, 2, 10).tolist() for name in (*names, *baselines)}
+    errors["erm"] = [9.0] * 10
+    comparison = analyze(errors, test_share=0.25, baselines=baselines)
+    many = replace(study, comparison=comparison, verdict=make_verdict(comparison))
+    lines = str(many).splitlines()
+    assert len(lines) <= 14
+    assert max(map(len, lines)) <= 100
+    shown = [line.split()[0] for line in lines[2:7]]
+    assert shown[:3] == [row.name for row in comparison.rows[:3]]
+    assert "erm" in shown  # what all are compared with, however far behind
+    assert any(line.endswith(" more rows: study.to_frame()") for line in lines)
+
+
+def test_a_notebook_shows_the_verdict_and_the_whole_table(study):
+    page = study._repr_html_()
+    assert_is_plain_html(page)
+    assert escape(study.verdict.text) in page
+    assert page.count("<tr>") == 1 + len(study.comparison.rows)
+    for check in study.checks:
+        assert escape(check.text) in page
+
+
+def assert_is_plain_html(page):
+    """It is well-formed, small, runs nothing and brings no colors of its own."""
+    root = ElementTree.fromstring(page.replace("<br>", "<br/>"))
+    assert root.tag == "div"
+    assert not re.search(r"script|color|background|on\w+=|href|src=", page)
+    assert len(page) < 20_000
 
 
 def test_the_frame_has_a_line_for_every_row_of_the_table(study):

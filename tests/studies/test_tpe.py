@@ -19,6 +19,7 @@ from regaug.runs.store import Store
 from regaug.studies import plan as plans
 from regaug.studies.compare import compare
 from regaug.studies.config import StudyConfig
+from regaug.studies.latest import find_study
 from regaug.studies.search import draw_settings
 from regaug.studies.tpe import ROUND, learn_rounds, suggest_settings
 from regaug.training.settings import Settings
@@ -225,15 +226,17 @@ def search(table, out, *, trials=ROUND + 2, **options):
 
 
 def scores_in(folder):
-    records = Store.open(folder).records().items()
+    records = Store.open(find_study(folder)).records().items()
     return {key: (record.run, record.scores) for key, record in records}
 
 
 def test_the_configuration_says_which_search_it_is(table, tmp_path):
     search(table, tmp_path, trials=1)
-    assert Store.open(tmp_path).configuration["search"] == "tpe"
-    with pytest.raises(StoreError, match="search"):
-        compare(table, methods=["erm", "mixup"], trials=1, splits=2, out=tmp_path)
+    found = find_study(tmp_path)
+    assert Store.open(found).configuration["search"] == "tpe"
+    assert found.name == "full-mixup-trials-1-splits-2-tpe"
+    other = compare(table, methods=["erm", "mixup"], trials=1, splits=2, out=tmp_path)
+    assert other.folder.name == "full-mixup-trials-1-splits-2"
 
 
 def test_an_unknown_search_is_refused(table):
@@ -284,7 +287,7 @@ def test_the_command_searches_and_knows_what_is_done(monkeypatch, tmp_path, shor
     assert first.stdout == again.stdout
     assert json.loads(first.stdout)[0]["configuration"]["search"] == "tpe"
     assert "36 runs;" in first.stderr
-    assert "36 runs, 36 of them done;" in again.stderr
+    assert "36 runs, all of them done." in again.stderr
 
 
 @pytest.mark.slow

@@ -5,18 +5,25 @@ from typing import Annotated
 
 import typer
 
-from regaug.cli import options
-from regaug.data.tabular.generation import generate
-from regaug.data.tabular.table import Table
+from regaug.cli import names, options
+from regaug.formatting import sentences
 
 
 def augment(
     source: options.TableName,
     method: Annotated[
-        str, typer.Option(help="A method that acts on inputs, such as mixup, foma-rho or cems.")
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="A method that acts on inputs, such as mixup, foma-rho or cems.",
+            autocompletion=names.one_of(names.METHODS),
+        ),
     ],
-    rows: Annotated[int, typer.Option(min=1, help="New rows to make.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="A CSV or Parquet file to write.")],
+    rows: Annotated[int, typer.Option(metavar="N", min=1, help="New rows to make.")],
+    out: Annotated[
+        Path,
+        typer.Option("--out", "-o", metavar="FILE", help="A new CSV or Parquet file to write."),
+    ],
     target: options.Target = None,
     group: options.Group = None,
     time: options.Time = None,
@@ -25,7 +32,10 @@ def augment(
     append: Annotated[
         bool, typer.Option("--append", help="Write the table's own rows too, before the new ones.")
     ] = False,
-    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same rows.")] = 0,
+    seed: Annotated[
+        int, typer.Option(metavar="N", min=0, help="The same seed gives the same rows.")
+    ] = 0,
+    force: options.Force = False,
     as_json: options.AsJSON = False,
 ) -> None:
     """Make new rows for a table, in its own units and column names.
@@ -36,20 +46,26 @@ def augment(
 
     Example: regaug augment train.csv --target price --method cems --rows 2000 -o more.csv
     """
+    from regaug.data.tabular.generation import generate
+    from regaug.data.tabular.table import Table
+
+    place = options.output(out, source, force=force)
     data = options.open_data(
         source, target=target, group=group, time=time, drop=drop, encoding=encoding
     )
     new = generate(data, method=method, rows=rows, seed=seed, append=append)
-    options.write_table(new, out)
+    options.write_table(new, place)
     columns = data.frame.columns if isinstance(data, Table) else new.columns
     left_out = [name for name in columns if name not in new.columns]
     own_rows = len(new) - rows
     if as_json:
-        found = {"written": str(out), "method": method, "new_rows": rows, "own_rows": own_rows}
-        options.print_json(found | {"left_out": left_out})
+        made = {"new_rows": rows, "own_rows": own_rows, "left_out": left_out}
+        head = {"written": str(place.path), "replaces": place.replaces, "method": method}
+        options.print_json({**head, **made})
         return
     own = f"{own_rows:,} rows of the table and " if append else ""
-    typer.echo(f"{own}{rows:,} new rows, made by {method}, written to {out}.")
+    written = f"{own}{rows:,} new rows, made by {method}, written to {place.path}."
+    typer.echo(sentences(written, place.remark))
     if left_out:
         typer.echo(f"Left out, as they are no inputs: {', '.join(map(repr, left_out))}.")
     typer.echo("They are for training only: measure errors on rows that they were not made from.")

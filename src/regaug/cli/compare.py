@@ -1,31 +1,31 @@
 """``regaug compare``: which augmentation helps on some data?"""
 
-import re
 import sys
 import time as clock
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regaug._files import JSON
-from regaug.cli import options
-from regaug.cli.live import Live
+from regaug.cli import names, options
 from regaug.formatting import duration
-from regaug.studies.compare import compare as run_study
-from regaug.studies.leaderboard import leaderboard
-from regaug.studies.plan import QUICK_ROWS
-from regaug.studies.study import MODEL, REPORT, Study
+
+if TYPE_CHECKING:
+    from regaug._files import JSON
+    from regaug.studies.study import Study
+
+SPLITS = ("random", "group", "time")
 
 
 def compare(
     sources: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[DATA]...",
+            metavar="DATA",
             help="Tables (CSV, Excel, Parquet, Feather, JSON lines), - for CSV from the standard "
             "input, or names of data sets.",
+            autocompletion=names.dataset,
         ),
     ] = None,
     target: options.Target = None,
@@ -35,23 +35,52 @@ def compare(
     encoding: options.Encoding = None,
     split: Annotated[
         str | None,
-        typer.Option(help="random, group or time [by group or time if there is such a column]."),
+        typer.Option(
+            metavar="RULE",
+            help="random, group or time [by group or time if there is such a column].",
+            autocompletion=names.one_of(SPLITS),
+        ),
     ] = None,
-    metric: Annotated[str, typer.Option(help="rmse, mae, mape, r2 or pearson.")] = "rmse",
+    metric: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help=f"What chooses and is compared: {names.describe(names.METRICS)}.",
+            autocompletion=names.one_of(names.METRICS),
+        ),
+    ] = "rmse",
     methods: Annotated[
         list[str] | None,
-        typer.Option("--methods", "-m", help="Names with commas between them [all nine]."),
+        typer.Option(
+            "--methods",
+            "-m",
+            metavar="NAMES",
+            help=f"Names with commas between them [all]: {', '.join(names.METHODS)}.",
+            autocompletion=names.several_of(names.METHODS),
+        ),
     ] = None,
-    trials: Annotated[int | None, typer.Option(help="Settings of every method [6].")] = None,
-    splits: Annotated[int | None, typer.Option(help="Repeated splits of the data [10].")] = None,
+    trials: Annotated[
+        int | None, typer.Option(metavar="N", help="Settings of every method [6].")
+    ] = None,
+    splits: Annotated[
+        int | None, typer.Option(metavar="N", help="Repeated splits of the data [10].")
+    ] = None,
     search: Annotated[
-        str, typer.Option(help="random, or tpe, which learns from earlier settings.")
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="random, or tpe, which learns from earlier settings.",
+            autocompletion=names.one_of(("random", "tpe")),
+        ),
     ] = "random",
-    quick: Annotated[bool, typer.Option(help="Five methods, 4 settings, 5 splits.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Five methods, 3 settings, 5 splits.")
+    ] = False,
     max_minutes: Annotated[
-        float | None, typer.Option(help="Start nothing new after so many minutes.")
+        float | None,
+        typer.Option(metavar="MINUTES", help="Start nothing new after so many minutes."),
     ] = None,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same table.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", help="The same seed gives the same table.")] = 0,
     jobs: options.Jobs = 2,
     executor: options.ExecutorName = "process",
     ray_address: options.RayAddress = None,
@@ -67,7 +96,11 @@ def compare(
 
     Example: regaug compare houses.csv --target price --quick
     """
-    names = [name for given in methods or () for name in given.split(",")]
+    from regaug.cli.live import Live
+    from regaug.studies.compare import compare as run_study
+    from regaug.studies.leaderboard import leaderboard
+
+    wanted = [name for given in methods or () for name in given.split(",")]
     found = []
     for source in sources or ["diabetes"]:
         data = options.open_data(
@@ -78,7 +111,7 @@ def compare(
         with redirect_stdout(sys.stderr), Live() as live:
             study = run_study(
                 data,
-                methods=names or None,
+                methods=wanted or None,
                 trials=trials,
                 splits=splits,
                 split=split,  # type: ignore[arg-type]
@@ -90,7 +123,7 @@ def compare(
                 executor=executor,  # type: ignore[arg-type]
                 ray_address=ray_address,
                 max_minutes=max_minutes,
-                out=out / re.sub(r"[^\w-]+", "-", Path(data.info.name).stem),
+                out=out,
                 progress=live,
             )
         typer.echo(f"done in {duration(clock.perf_counter() - start)}", err=True)
@@ -109,10 +142,16 @@ def compare(
         options.print_json(found)
 
 
-def _show_files(study: Study) -> None:
+def _show_files(study: "Study") -> None:
+    from regaug.studies.latest import LATEST, REPORT
+    from regaug.studies.plan import QUICK_ROWS
+    from regaug.studies.study import MODEL
+
     if study.folder is None:
         return
-    typer.echo(f"\nreport: {study.folder / REPORT}")
+    report, latest = study.folder / REPORT, study.folder.with_name(LATEST) / REPORT
+    is_linked = latest.exists() and latest.samefile(report)
+    typer.echo(f"\nreport: {report}{f' (now also {latest})' if is_linked else ''}")
     if (study.folder / MODEL).is_dir():
         is_large = study.data is not None and len(study.data) > QUICK_ROWS
         rows = f" to {QUICK_ROWS:,} of the rows" if is_large else ""
@@ -123,7 +162,10 @@ def _show_files(study: Study) -> None:
     typer.echo(f"runs:   {study.folder}")
 
 
-def _as_dict(study: Study) -> dict[str, JSON]:
+def _as_dict(study: "Study") -> "dict[str, JSON]":
+    from regaug.studies.latest import REPORT
+    from regaug.studies.study import MODEL
+
     folder = study.folder or Path()
     model = folder / MODEL
     return {

@@ -5,20 +5,29 @@ from typing import Annotated, Any
 
 import typer
 
+from regaug.cli import names
 from regaug.cli.options import AsJSON, print_json
-from regaug.data.datasets import named
 from regaug.exceptions import DataNotFoundError, RegaugError
 
 app = typer.Typer(no_args_is_help=True, help="List and fetch the named data sets.")
 
 Row = dict[str, Any]
-Name = Annotated[str, typer.Argument(metavar="NAME", help="A name that `regaug data list` shows.")]
+Name = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME",
+        help="A name that `regaug data list` shows.",
+        autocompletion=names.dataset,
+    ),
+]
 Names = Annotated[
-    list[str], typer.Argument(metavar="NAME", help="Names that `regaug data list` shows.")
+    list[str],
+    typer.Argument(
+        metavar="NAME", help="Names that `regaug data list` shows.", autocompletion=names.dataset
+    ),
 ]
 
 
-@app.command("list")
 def list_(as_json: AsJSON = False) -> None:
     """List the named data sets, and say which are on this disk.
 
@@ -26,7 +35,9 @@ def list_(as_json: AsJSON = False) -> None:
 
     Example: regaug data list | grep image
     """
-    rows = [_describe(name) for name in named.NAMES]
+    from regaug.data import NAMES
+
+    rows = [_describe(name) for name in NAMES]
     if as_json:
         print_json(rows)
     elif sys.stdout.isatty():
@@ -36,8 +47,7 @@ def list_(as_json: AsJSON = False) -> None:
             typer.echo("\t".join([*_first(row), row["path"] or "-", row["get"]]))
 
 
-@app.command()
-def fetch(names: Names, as_json: AsJSON = False) -> None:
+def fetch(wanted: Names, as_json: AsJSON = False) -> None:
     """Fetch data sets into the cache and verify them.
 
     What is already here is left as it is. The cache is the folder that REGAUG_CACHE names, or the
@@ -46,16 +56,17 @@ def fetch(names: Names, as_json: AsJSON = False) -> None:
 
     Example: regaug data fetch airfoil no2
     """
-    for name in names:
-        named.info(name)  # a misspelled name is told before anything is fetched
-    rows = [_fetch_one(name, as_json) for name in dict.fromkeys(names)]
+    from regaug.data import info
+
+    for name in wanted:
+        info(name)  # a misspelled name is told before anything is fetched
+    rows = [_fetch_one(name, as_json) for name in dict.fromkeys(wanted)]
     if as_json:
         print_json(rows)
     if any(row["error"] for row in rows):
         raise typer.Exit(1)
 
 
-@app.command()
 def path(name: Name, as_json: AsJSON = False) -> None:
     """Print where a data set is: its file or folder.
 
@@ -63,6 +74,8 @@ def path(name: Name, as_json: AsJSON = False) -> None:
 
     Example: head -n 3 "$(regaug data path airfoil)"
     """
+    from regaug.data.datasets import named
+
     place = named.where(name)
     if place is None and named.is_here(name):
         raise DataNotFoundError(f"{name} has no file: it {named.how(name)}.")
@@ -75,6 +88,8 @@ def path(name: Name, as_json: AsJSON = False) -> None:
 
 
 def _describe(name: str) -> Row:
+    from regaug.data.datasets import named
+
     try:
         place, info = named.where(name), named.info(name)
     except RegaugError as error:  # of a package that cannot be imported, say
@@ -94,6 +109,8 @@ def _describe(name: str) -> Row:
 
 
 def _fetch_one(name: str, as_json: bool) -> Row:
+    from regaug.data.datasets import named
+
     try:
         paths = [str(place) for place in named.fetch(name)]
     except RegaugError as error:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 
 import typer
 
-from regaug.formatting import count, duration
+from regaug.formatting import count, duration, number
 from regaug.metrics import METRICS
 from regaug.studies.compare import Progress
 
@@ -74,7 +74,7 @@ class Live:
         table = Table(*header, box=None, title=_title(progress))
         for name, runs in total.items():
             error = self.best.get(name, math.inf)
-            best = f"{metric.sign * error:.4g}" if math.isfinite(error) else ""
+            best = number(metric.sign * error) if math.isfinite(error) else ""
             table.add_row(name, f"{progress.done.get(name, 0)} / {runs}", best)
         return table
 
@@ -83,6 +83,8 @@ def announce(planned: int, done: int, seconds: float, notes: Sequence[str]) -> N
     """Say what is to be known at the beginning, how many runs there are and how long they take."""
     already = f", {done:,} of them done" if done else ""
     time_left = f"{count(planned, 'run')}{already}; this takes about {duration(seconds)}."
+    if done >= planned:
+        time_left = f"{count(planned, 'run')}, all of them done."
     for line in (*notes, time_left):
         typer.echo(line, err=True)
 

@@ -4,7 +4,7 @@ import sys
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from regaug._version import __version__
 from regaug.cli import data
@@ -15,6 +15,7 @@ from regaug.cli.fit import fit
 from regaug.cli.predict import predict
 from regaug.cli.report import report
 from regaug.cli.reproduce import reproduce
+from regaug.cli.wording import reword
 from regaug.exceptions import RegaugError, UnknownNameError
 
 FAILED, WRONG_USAGE = 1, 2
@@ -28,20 +29,42 @@ class Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except RegaugError as error:
-            typer.echo(f"Error: {error}", err=True)
+            typer.echo(f"Error: {reword(str(error), self._options(ctx))}", err=True)
             is_misspelled = isinstance(error, UnknownNameError)
             raise typer.Exit(WRONG_USAGE if is_misspelled else FAILED) from error
+
+    def _options(self, ctx: Any) -> dict[str, str]:
+        """Return what the options of the command that is run are called, by argument."""
+        parameters = getattr(self.commands.get(ctx.invoked_subcommand), "params", ())
+        found = {"data": "DATA", "source": "DATA"}
+        for parameter in parameters:
+            # The longest name is the one that says what it is: --out, not -o.
+            found[parameter.name] = max(parameter.opts, key=len)
+            if parameter.param_type_name == "argument":
+                found[parameter.name] = parameter.metavar or parameter.name
+        return found
+
+
+class Command(TyperCommand):
+    """A command whose help says what an argument is, not of which type in Python."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        for parameter in self.params:
+            if parameter.param_type_name == "argument":
+                vars(parameter)["display_type_rich"] = lambda ctx: None
 
 
 app = typer.Typer(
     cls=Commands,
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
 for command in (compare, fit, predict, augment, dimension, report, reproduce):
-    app.command()(command)
+    app.command(cls=Command)(command)
+for inner in (data.list_, data.fetch, data.path):
+    data.app.command(inner.__name__.rstrip("_"), cls=Command)(inner)
 app.add_typer(data.app, name="data")
 
 

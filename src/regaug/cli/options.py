@@ -1,23 +1,26 @@
-"""What commands share: options, how a user names the data, how results are shown and written."""
+"""What commands share: options, how a user names the data, how results are shown and written.
+
+Nothing here imports torch or pandas before a command needs them: a help must be quick.
+"""
 
 import json
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from regaug._files import write_whole
+from regaug._outputs import Output
 from regaug._registry import unknown
-from regaug.data import NAMES, load, read_table
-from regaug.data.base import Data
-from regaug.data.tabular.sources import STANDARD_INPUT
+from regaug.cli import names
 from regaug.exceptions import ArgumentError, DataError, UnknownNameError
 from regaug.formatting import TextTable
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from regaug.data.base import Data
     from regaug.studies.checks import Check
 
 TableName = Annotated[
@@ -26,27 +29,57 @@ TableName = Annotated[
         metavar="DATA",
         help="A table (CSV, Excel, Parquet, Feather, JSON lines), - for CSV from the standard "
         "input, or the name of a data set.",
+        autocompletion=names.dataset,
     ),
 ]
 Target = Annotated[
     list[str] | None,
-    typer.Option("--target", "-t", help="Column to predict; give it again for several."),
+    typer.Option(
+        "--target", "-t", metavar="COLUMN", help="Column to predict; give it again for several."
+    ),
 ]
 Group = Annotated[
-    str | None, typer.Option(help="Column whose groups are held out whole, such as a city.")
+    str | None,
+    typer.Option(metavar="COLUMN", help="Column whose groups are held out whole, such as a city."),
 ]
-Time = Annotated[str | None, typer.Option(help="Column of dates: the last rows are held out.")]
-Drop = Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")]
+Time = Annotated[
+    str | None,
+    typer.Option(metavar="COLUMN", help="Column of dates: the last rows are held out."),
+]
+Drop = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMN", help="Column to leave out; may be repeated."),
+]
 Encoding = Annotated[
-    str | None, typer.Option(help="What a text file is written in, such as cp1250 [found out].")
+    str | None,
+    typer.Option(
+        metavar="NAME", help="What a text file is written in, such as cp1250 [found out]."
+    ),
 ]
 AsJSON = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
-Jobs = Annotated[int, typer.Option("-j", "--jobs", help="Worker processes.")]
-ExecutorName = Annotated[str, typer.Option(help="Who works: process, or ray (an extra).")]
-RayAddress = Annotated[
-    str | None, typer.Option(help="Where a Ray cluster listens; else Ray runs here.")
+Jobs = Annotated[int, typer.Option("-j", "--jobs", metavar="N", help="Worker processes.")]
+ExecutorName = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="Who works: process, or ray (an extra).",
+        autocompletion=names.one_of(("process", "ray")),
+    ),
 ]
-Out = Annotated[Path, typer.Option(help="Folder that keeps every finished run.")]
+RayAddress = Annotated[
+    str | None,
+    typer.Option(metavar="ADDRESS", help="Where a Ray cluster listens; else Ray runs here."),
+]
+Out = Annotated[
+    Path, typer.Option(metavar="FOLDER", help="Folder that keeps every finished run, below it.")
+]
+Force = Annotated[
+    bool,
+    typer.Option(
+        "--force", help="Replace what is there, even if it is not regaug's own; never an input."
+    ),
+]
+TABLES = (".csv", ".tsv", ".parquet")
 
 
 def open_data(
@@ -57,8 +90,11 @@ def open_data(
     time: str | None = None,
     drop: list[str] | None = None,
     encoding: str | None = None,
-) -> Data:
+) -> "Data":
     """Return the table that a user means: a file, or a data set by its name."""
+    from regaug.data import NAMES, load, read_table
+    from regaug.data.tabular.sources import STANDARD_INPUT
+
     columns: dict[str, Any] = {"--target": target, "--group": group, "--time": time, "--drop": drop}
     columns["--encoding"] = encoding
     path = Path(source)
@@ -71,7 +107,8 @@ def open_data(
         return load(source)
     is_piped = source == STANDARD_INPUT
     if not path.exists() and not path.suffix and path.name == source and not is_piped:
-        raise UnknownNameError(f"There is no file {source!r}. {unknown('data set', source, NAMES)}")
+        known = unknown("data set", source, NAMES)
+        raise UnknownNameError(f"There is no file {source!r}. {known}")
     if (path.is_file() or is_piped) and not target:
         named = "the standard input" if is_piped else source
         raise UnknownNameError(f"Say which column of {named} to predict: --target NAME.")
@@ -88,21 +125,43 @@ def open_data(
         raise UnknownNameError(str(error)) from error
 
 
+def is_name(source: str) -> bool:
+    """Whether a user means a named data set; a file of that name comes first."""
+    from regaug.data import NAMES
+
+    return source in NAMES and not Path(source).exists()
+
+
+def output(path: Path, *sources: str | Path, **rules: Any) -> Output:
+    """Return where a command writes, after checking that it may; sources are what it reads."""
+    rules = {"name": "--out", "endings": TABLES} | rules
+    return Output(path, [file for source in sources for file in files_of(source)], **rules)
+
+
+def files_of(source: str | Path) -> list[Path]:
+    """Return the files or folders that a user's data is read from."""
+    if not isinstance(source, str) or not is_name(source):
+        return [Path(source)]
+    from regaug.data import where
+
+    found = where(source)
+    return [] if found is None else [found]
+
+
 def print_json(value: object) -> None:
     """Print a result for machines."""
     typer.echo(json.dumps(value, indent=2))
 
 
-def is_name(source: str) -> bool:
-    """Whether a user means a named data set; a file of that name comes first."""
-    return source in NAMES and not Path(source).exists()
-
-
 def print_table(text: TextTable, *, wide: TextTable | None = None) -> None:
-    """Print a table of text as wide as the terminal is, and what stands below it.
+    """Print a table of text and what stands below it.
 
-    ``wide`` has more columns and is printed instead where the terminal has room for them.
+    ``wide`` has more columns and is printed instead where the terminal has room for them. In a pipe
+    or a file there is always room: a line stays a line.
     """
+    if not sys.stdout.isatty():
+        typer.echo(wide or text)
+        return
     from rich.console import Console
     from rich.table import Table
 
@@ -124,15 +183,15 @@ def print_checks(checks: "Sequence[Check]") -> None:
         typer.echo(str(check))
 
 
-def write_table(frame: "pd.DataFrame", path: Path) -> None:
+def write_table(frame: "pd.DataFrame", out: Output) -> None:
     """Write a pandas frame as CSV (``.csv``, ``.tsv``) or Parquet (``.parquet``)."""
-    kind = path.suffix.lower()
-    if kind not in (".csv", ".tsv", ".parquet"):
-        raise ArgumentError(f"`--out` must end in .csv, .tsv or .parquet, got {str(path)!r}.")
+    from regaug._files import write_whole
+
+    ending = out.path.suffix.lower()
 
     def write(temporary: Path) -> None:
-        if kind != ".parquet":
-            frame.to_csv(temporary, index=False, sep="\t" if kind == ".tsv" else ",")
+        if ending != ".parquet":
+            frame.to_csv(temporary, index=False, sep="\t" if ending == ".tsv" else ",")
             return
         try:
             frame.to_parquet(temporary, index=False)
@@ -142,4 +201,5 @@ def write_table(frame: "pd.DataFrame", path: Path) -> None:
                 f"The table cannot be written as Parquet: {reason} Write a .csv file instead."
             ) from error
 
-    write_whole(path, write)
+    out.check()
+    write_whole(out.path, write)

@@ -5,9 +5,8 @@ from typing import Annotated
 
 import typer
 
-from regaug.cli.options import AsJSON, Encoding, print_json, write_table
-from regaug.data.tabular.sources import read_cells, read_gaps, typed
-from regaug.ensemble import Ensemble
+from regaug.cli.options import AsJSON, Encoding, Force, output, print_json, write_table
+from regaug.formatting import sentences
 
 
 def predict(
@@ -20,15 +19,20 @@ def predict(
             "standard input.",
         ),
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", help="A CSV or Parquet file to write.")],
+    out: Annotated[
+        Path,
+        typer.Option("--out", "-o", metavar="FILE", help="A new CSV or Parquet file to write."),
+    ],
     interval: Annotated[
         float | None,
         typer.Option(
+            metavar="SHARE",
             help="Share of rows whose target is to lie in its interval; 0.9 if the model has "
-            "intervals."
+            "intervals.",
         ),
     ] = None,
     encoding: Encoding = None,
+    force: Force = False,
     as_json: AsJSON = False,
 ) -> None:
     """Predict every row of a table; its own columns are kept.
@@ -38,6 +42,10 @@ def predict(
 
     Example: regaug predict model/ new.csv -o predicted.csv
     """
+    from regaug.data.tabular.sources import read_cells, read_gaps, typed
+    from regaug.ensemble import Ensemble
+
+    place = output(out, Path(source), model, force=force)
     ensemble = Ensemble.load(model)
     if interval is None and ensemble.calibration is not None:
         interval = 0.9
@@ -46,9 +54,11 @@ def predict(
     rows = read_gaps(cells) if ensemble.preparation.encoder else typed(cells).to_numpy()
     prediction = ensemble.predict(rows, interval=interval)
     # Cells of a text file as they stand there: 007 is not 7, and NA is no gap.
-    frame = typed(cells) if out.suffix.lower() == ".parquet" else cells.frame
-    write_table(prediction.to_frame(frame), out)
+    frame = typed(cells) if place.path.suffix.lower() == ".parquet" else cells.frame
+    write_table(prediction.to_frame(frame), place)
     if as_json:
-        print_json({"rows": len(frame), "written": str(out)})
+        found = {"rows": len(frame), "written": str(place.path), "replaces": place.replaces}
+        print_json(found)
     else:
-        typer.echo(f"{len(frame):,} rows predicted; written to {out}.")
+        written = f"{len(frame):,} rows predicted; written to {place.path}."
+        typer.echo(sentences(written, place.remark))

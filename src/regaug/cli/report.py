@@ -5,37 +5,49 @@ from typing import Annotated
 
 import typer
 
-from regaug.cli.options import AsJSON, print_checks, print_json
-from regaug.exceptions import StoreError
-from regaug.report.plots import draw_plots, save_plots
-from regaug.runs.store import STUDY
-from regaug.studies.study import Study
+from regaug.cli.options import AsJSON, Force, print_checks, print_json
+from regaug.formatting import sentences
 
 
 def report(
     folder: Annotated[
-        Path, typer.Argument(metavar="FOLDER", help="The folder that `regaug compare` has written.")
+        Path,
+        typer.Argument(
+            metavar="FOLDER",
+            help="A folder that `regaug compare` has written; of a table the newest study.",
+        ),
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", help="The HTML file.")] = Path("report.html"),
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The HTML file.")] = Path(
+        "report.html"
+    ),
     svg: Annotated[
-        Path | None, typer.Option(help="Folder for the plots, each as an SVG file.")
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Folder for the plots, each as an SVG file."),
     ] = None,
+    force: Force = False,
     as_json: AsJSON = False,
 ) -> None:
-    """Write the report of a study as one HTML file that needs no network.
+    """Write the report of a study as one HTML file.
 
-    The study may still be under way: the report is on what is finished.
+    It needs no network. The study may still be under way: the report is on what is finished.
 
     Example: regaug report runs/diabetes -o report.html
     """
-    folder = _find_study(folder)
+    from regaug.report.page import report_output
+    from regaug.report.plots import draw_plots, save_plots
+    from regaug.studies.study import Study
+
+    place = report_output(out, force=force, name="--out")
     study = Study.open(folder)
-    path = study.report(out)
-    saved = [] if svg is None else save_plots(draw_plots(study), svg)
+    saved = []
+    if svg is not None:  # first, as it may be refused
+        saved = save_plots(draw_plots(study), svg, force=force, name="--svg")
+    path = study.report(place.path, force=force)
     if as_json:
         found = {
-            "study": str(folder),
+            "study": str(study.folder),
             "report": str(path),
+            "replaces": place.replaces,
             "svg": [str(file) for file in saved],
             "verdict": study.verdict.text,
             "recommended": study.verdict.recommended,
@@ -46,21 +58,6 @@ def report(
         return
     typer.echo(study.verdict.text)
     print_checks(study.checks)
-    typer.echo(f"\nThe report is in {path}.")
+    typer.echo(sentences(f"\nThe report is in {path}.", place.remark))
     if saved:
         typer.echo(f"{len(saved)} plots are in {svg}.")
-
-
-def _find_study(folder: Path) -> Path:
-    """Return the folder of a study: this one, or the only one in it."""
-    if (folder / STUDY).exists():
-        return folder
-    inner = sorted(file.parent for file in folder.glob(f"*/{STUDY}"))
-    if len(inner) == 1:
-        return inner[0]
-    if inner:
-        listed = ", ".join(str(place) for place in inner)
-        raise StoreError(f"There are several studies in {folder}: name one of {listed}.")
-    raise StoreError(
-        f"There is no study in {folder}. Name the folder that `regaug compare` has written."
-    )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from regaug._registry import lookup
-from regaug.cli.live import announce
+from regaug.cli import names
 from regaug.cli.options import AsJSON, ExecutorName, Jobs, Out, RayAddress, print_json, print_table
 
 if TYPE_CHECKING:
@@ -32,22 +32,45 @@ def reproduce(
             metavar="WHAT",
             help="in-distribution, out-of-distribution, batches, time, ablation, noise, settings, "
             "table1 to table11, figure1 to figure4, or perturbation.",
+            autocompletion=names.one_of(names.EXPERIMENTS),
         ),
     ],
     datasets: Annotated[
         list[str] | None,
-        typer.Option("--datasets", "-d", help="Names with commas between them [all of WHAT]."),
+        typer.Option(
+            "--datasets",
+            "-d",
+            metavar="NAMES",
+            help="Names with commas between them [all of WHAT].",
+            autocompletion=names.some_datasets,
+        ),
     ] = None,
     methods: Annotated[
-        list[str] | None, typer.Option("--methods", "-m", help="Names with commas [all].")
+        list[str] | None,
+        typer.Option(
+            "--methods",
+            "-m",
+            metavar="NAMES",
+            help="Names with commas [all].",
+            autocompletion=names.several_of(names.METHODS),
+        ),
     ] = None,
-    seeds: Annotated[int, typer.Option(help="Repetitions in the paper's protocol.")] = 3,
+    seeds: Annotated[
+        int, typer.Option(metavar="N", help="Repetitions in the paper's protocol.")
+    ] = 3,
     protocol: Annotated[
-        str, typer.Option(help="paper, tuned, or both; what has one only takes no notice.")
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="paper, tuned, or both; what has one only takes no notice.",
+            autocompletion=names.one_of(("paper", "tuned", "both")),
+        ),
     ] = "both",
     max_minutes: Annotated[
         float | None,
-        typer.Option(help="Cut epochs and settings to about so many minutes, and say so."),
+        typer.Option(
+            metavar="MINUTES", help="Cut epochs and settings to about so many minutes, and say so."
+        ),
     ] = None,
     jobs: Jobs = 2,
     executor: ExecutorName = "process",
@@ -55,11 +78,12 @@ def reproduce(
     out: Out = Path("runs"),
     as_json: AsJSON = False,
 ) -> None:
-    """Repeat a table or a figure of the FOMA paper, next to the published one.
+    """Repeat a table or a figure of the FOMA paper.
 
-    Every method of a table is trained in the paper's protocol, with its settings, and in a tuned
-    one, in which all get the same search. Finished runs are kept: the same command continues. Data
-    that is not on this disk is named, with the way to get it.
+    What is measured stands next to what was published. Every method of a table is trained in the
+    paper's protocol, with its settings, and in a tuned one, in which all get the same search.
+    Finished runs are kept: the same command continues. Data that is not on this disk is named, with
+    the way to get it.
 
     Example: regaug reproduce in-distribution --datasets airfoil --seeds 1 --max-minutes 1
     """
@@ -81,6 +105,7 @@ def reproduce(
         found = {"figure": name, "caption": figure.caption, "files": [*map(str, figure.files)]}
         print_json(found) if as_json else typer.echo(figure)
         return
+    left: list[str] = []
     if name == SETTINGS:
         tables = settings_tables()
         values = [asdict(table) for table in tables]
@@ -95,12 +120,15 @@ def reproduce(
             )
         tables = [table for own in measured for table in own.tables().values()]
         values = [own.to_dict() for own in measured]
+        left = [own.left for own in measured]
     if as_json:
         print_json(values)
         return
     for table in tables:
         print_table(table)
         typer.echo()
+    for words in left:
+        typer.echo(words)
 
 
 class _Progress(ExitStack):
@@ -110,6 +138,7 @@ class _Progress(ExitStack):
 
     def __call__(self, progress: "Progress") -> None:
         """Show how far it has come."""
+        from regaug.cli.live import announce
         from regaug.training.bar import Bar
 
         if self.bar is None:

@@ -1,11 +1,11 @@
 """A model as a folder: written at once, and read as data that nobody vouches for."""
 
-import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from regaug import _files
 from regaug._files import entry
+from regaug._outputs import Output
 from regaug._version import __version__
 from regaug.ensemble.contents import Contents
 from regaug.exceptions import CheckpointError, DataError, FileError, RegaugError
@@ -15,9 +15,29 @@ FORMAT, VERSION = "regaug-ensemble", 2
 JSON, TENSORS = "model.json", "model.safetensors"
 
 
-def write_model(model: Contents, folder: Path) -> None:
+def model_output(
+    folder: str | Path,
+    *,
+    inputs: Sequence[str | Path] = (),
+    force: bool = False,
+    name: str = "folder",
+) -> Output:
+    """Say whether a model may be written to a folder: a new one, or one that holds a model."""
+    rules = {"holds": (JSON, TENSORS), "is_own": is_model, "force": force, "name": name}
+    return Output(Path(folder), inputs, **rules)  # type: ignore[arg-type]
+
+
+def is_model(folder: Path) -> bool:
+    """Tell whether regaug has written the model in a folder; it may be damaged."""
+    try:
+        return _files.read_json(folder / JSON, dict).get("format") == FORMAT
+    except FileError:
+        return False
+
+
+def write_model(model: Contents, folder: Path, *, force: bool = False) -> None:
     """Write a model so that ``folder`` holds all of it or is as before."""
-    write_state(folder, model.to_state())
+    write_state(model_output(folder, force=force).path, model.to_state())
 
 
 def read_model(folder: Path) -> Contents:
@@ -31,11 +51,6 @@ def read_model(folder: Path) -> Contents:
 
 def write_state(folder: Path, state: Mapping[str, object]) -> None:
     """Write what a model consists of as the two files of a folder."""
-    if folder.is_dir() and (others := sorted(set(os.listdir(folder)) - {JSON, TENSORS})):
-        raise CheckpointError(  # it would be lost
-            f"Could not write the model {folder}: the folder holds something else ({others[0]}). "
-            "Choose a folder of its own."
-        )
     tree, tensors = pack("state", state)
     content, checksum = _files.dump_tensors(tensors, {})
     head = {"format": FORMAT, "version": VERSION, "regaug": __version__, "tensors": checksum}

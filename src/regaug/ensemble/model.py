@@ -12,6 +12,7 @@ from regaug.ensemble.contents import Contents
 from regaug.ensemble.folder import read_model, write_model
 from regaug.ensemble.shares import describe, shares_of
 from regaug.exceptions import ArgumentError
+from regaug.formatting import TextTable, as_html, count, number, percent
 from regaug.training.settings import Settings
 
 
@@ -122,6 +123,16 @@ class Ensemble(Contents):
     def __str__(self) -> str:
         return self.describe()
 
+    def _repr_html_(self) -> str:
+        """Return it for a notebook: what it is made of, and how good it is."""
+        shares = [(name, percent(share)) for name, share in self.shares.items()]
+        scores, told = self.held_out, ""
+        if scores is not None:
+            told = f"On {count(scores.n, 'row')} put aside: RMSE {number(scores.rmse)}"
+            told += "." if scores.r2 is None else f", R2 {scores.r2:.3f}."
+        title = f"{self.describe()}; predicts {', '.join(self.targets)}."
+        return as_html(title, TextTable("", ("part", "share"), shares), told)
+
     @property
     def shares(self) -> dict[str, float]:
         """The share of every method and baseline in the prediction, the largest first."""
@@ -170,15 +181,17 @@ class Ensemble(Contents):
         low, high = (self.scale.inverse(end) for end in (center - half, center + half))
         return Prediction(self.targets, mean, spread, low, high)
 
-    def save(self, folder: str | Path) -> None:
+    def save(self, folder: str | Path, *, force: bool = False) -> None:
         """Write the model to a folder: ``model.safetensors`` and ``model.json``.
 
-        A model that is there is replaced; a folder with anything else in it is refused.
+        A model that regaug has written there is replaced; a folder with anything else in it is
+        refused.
 
         Args:
             folder: Where to; its parents are made.
+            force: Replace two files of these names that regaug has not written.
         """
-        write_model(self, Path(folder))
+        write_model(self, Path(folder), force=force)
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:

@@ -12,6 +12,8 @@ from html import escape
 from string import Template
 from typing import Self
 
+from regaug._outputs import MARK
+
 WIDTH = 400.0  # of every plot; a phone shows it a little smaller, a desktop a little larger
 Point = tuple[float, float]
 ROW = 26.0  # height of a method's row
@@ -216,7 +218,7 @@ def as_file(svg: str) -> str:
     opening, rest = svg.split(">", 1)
     size = re.search(r'viewBox="0 0 (\S+) (\S+)"', opening)
     scaled = f' width="{size[1]}" height="{size[2]}"' if size else ""
-    return f"{opening}{scaled}>{style}{rest}\n"
+    return f"{opening}{scaled}><!-- {MARK} -->{style}{rest}\n"
 
 
 def clean(content: str) -> str:

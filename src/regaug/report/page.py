@@ -8,6 +8,8 @@ from statistics import median
 
 from regaug import formatting
 from regaug._files import write_text
+from regaug._outputs import Output, has_mark
+from regaug._version import __version__
 from regaug.ensemble.contents import NETS
 from regaug.formatting import count, number, percent
 from regaug.metrics import METRICS
@@ -28,19 +30,27 @@ from regaug.studies.study import Study
 TEMPLATE = "page.html.j2"
 
 
-def write_report(study: Study, path: str | Path) -> Path:
+def write_report(study: Study, path: str | Path, *, force: bool = False) -> Path:
     """Write the report of a study: a page that needs no network and runs no script.
 
     Args:
         study: What was found; see :meth:`regaug.studies.study.Study.open`.
-        path: The HTML file; it is replaced if it is there, and its folder is made.
+        path: The HTML file; its folder is made.
+        force: Replace a file that is no report of regaug.
 
     Returns:
         The path.
     """
-    path = Path(path)
-    write_text(path, render(study))
-    return path
+    place = report_output(path, force=force)
+    page = render(study)
+    place.check()
+    write_text(place.path, page)
+    return place.path
+
+
+def report_output(path: str | Path, *, force: bool = False, name: str = "path") -> Output:
+    """Say whether a report may be written there: a new file, or an earlier report."""
+    return Output(Path(path), force=force, name=name, endings=(".html",), is_own=has_mark)
 
 
 def render(study: Study) -> str:
@@ -87,6 +97,7 @@ def render(study: Study) -> str:
         colors={"light": drawing.LIGHT, "dark": drawing.DARK},
         style=Markup(drawing.page_style()),
         versions=_versions(study),
+        generator=f"regaug {__version__}",
     )
     return re.sub(drawing.FORBIDDEN, "\ufffd", page)
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from regaug._files import write_text
+from regaug._outputs import Output, has_mark
 from regaug.report import drawing
 from regaug.report.drawing import Plot
 from regaug.report.plots_data import draw_singular_values, draw_two_nn
@@ -23,9 +24,16 @@ def draw_plots(study: Study) -> dict[str, Plot]:
     return {plot.name: plot for plot in plots if plot is not None}
 
 
-def save_plots(plots: Mapping[str, Plot], folder: str | Path) -> list[Path]:
-    """Write every plot as an SVG file of its own; the folder is made if it is not there."""
-    paths = [Path(folder, f"{name}.svg") for name in plots]
-    for path, plot in zip(paths, plots.values(), strict=True):
-        write_text(path, drawing.as_file(plot.svg))
-    return paths
+def save_plots(
+    plots: Mapping[str, Plot], folder: str | Path, *, force: bool = False, name: str = "folder"
+) -> list[Path]:
+    """Write every plot as an SVG file of its own; the folder is made if it is not there.
+
+    A file that is no plot of regaug is replaced by ``force`` alone, and otherwise none is written.
+    ``name`` is what the user calls the folder.
+    """
+    rules = {"force": force, "name": name, "is_own": has_mark}
+    places = [Output(Path(folder, f"{own}.svg"), **rules) for own in plots]  # type: ignore[arg-type]
+    for place, plot in zip(places, plots.values(), strict=True):
+        write_text(place.path, drawing.as_file(plot.svg))
+    return [place.path for place in places]

@@ -6,21 +6,23 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from regaug._files import JSON, write_json
+from regaug._outputs import check_own_folder
 from regaug._registry import lookup
 from regaug.data.base import Rules
 from regaug.problems import Problem
 from regaug.reproduction import tables
 from regaug.reproduction.measured import Measured, measure
+from regaug.reproduction.outlook import Outlook
 from regaug.reproduction.problems import PaperData, find_all
 from regaug.reproduction.tables import EXPERIMENTS, PROTOCOLS, SPLITS, Row, Size, list_runs
 from regaug.reproduction.timing import DATASETS, TIME, Times, measure_times, plan_rounds
 from regaug.runs.record import RunRecord
 from regaug.runs.run import Run
-from regaug.runs.store import Store
+from regaug.runs.store import STUDY, Store
 from regaug.runs.tasks import Report, Workforce, do_runs, estimate_seconds
 from regaug.runs.worker import Worker
 
-STUDY: Mapping[str, JSON] = {"what": "the reproduction of the FOMA paper"}
+WHAT: Mapping[str, JSON] = {"what": "the reproduction of the FOMA paper"}
 TABLES = "tables"
 
 
@@ -61,6 +63,7 @@ def run_experiment(
     The tables are written to the store's folder too, as JSON. Epochs and settings are cut to about
     the time that the workforce has, and nothing starts after it.
     """
+    check_own_folder(folder, STUDY)
     wanted, workforce = wanted or Wanted(), workforce or Workforce()
     experiment, minutes, jobs = EXPERIMENTS[name], workforce.max_minutes, workforce.jobs
     found, missing = tables.find_data(experiment, wanted.datasets)
@@ -77,14 +80,17 @@ def run_experiment(
     whole = Size(seeds=wanted.seeds, protocols=wanted.protocols)
     by_name = {problem.name: problem for problem in problems}
     rows, size = tables.fit_to_time(make, by_name, size=whole, max_minutes=minutes, jobs=jobs)
-    store, runs = Store(folder, STUDY), list_runs(rows)
+    store, runs = Store(folder, WHAT), list_runs(rows)
     tell = _begin(runs, by_name, store, progress, missing, jobs)
     _do(Worker(problems), [runs], store, workforce, tell)
     records, measured = store.records(), []
+    rest = [run for run in list_runs(make(whole)) if run.key not in records]
     for data in found:
         own = [row for row in rows if row.data == data.name]
         command = _command(name, data, wanted, workforce)
-        table = measure(experiment, data, own, records, size=size, command=command)
+        outlook = Outlook(list_runs(own), [run for run in rest if _is_of(run, data)], size)
+        left = outlook.say(data.name, records, by_name, workforce)
+        table = measure(experiment, data, own, records, size=size, command=command, left=left)
         write_json(folder / TABLES / f"{name}-{data.name}.json", table.to_dict(), indent=1)
         measured.append(table)
     return measured
@@ -102,10 +108,11 @@ def run_timing(
     One process, one thread. Nothing more is timed after so many minutes, the first round of every
     data set excepted.
     """
+    check_own_folder(folder, STUDY)
     for name in datasets:
         lookup("data set of the paper's table 2", name, dict.fromkeys(DATASETS))
     found, missing = find_all(datasets or DATASETS)
-    store, rounds = Store(folder, STUDY), {data: plan_rounds(data) for data in found}
+    store, rounds = Store(folder, WHAT), {data: plan_rounds(data) for data in found}
     problems = {data.problem_name(TIME): data.problem(TIME) for data in found}
     planned = [run for own in rounds.values() for runs in own for run in runs]
     tell = _begin(planned, problems, store, progress, missing)
@@ -143,6 +150,10 @@ def _do(
 ) -> bool:
     total = len(store.done() | {run.key for runs in rounds for run in runs})
     return do_runs(worker, rounds, store, total=total, workforce=by, report=tell)
+
+
+def _is_of(run: Run, data: PaperData) -> bool:
+    return run.problem in {data.problem_name(protocol) for protocol in PROTOCOLS}
 
 
 def _command(name: str, data: PaperData, wanted: Wanted, workforce: Workforce) -> str:

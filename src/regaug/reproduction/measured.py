@@ -1,7 +1,7 @@
 """What the runs of a table have shown, beside what the paper prints."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, replace
 from statistics import fmean, stdev
 from typing import Any, Self
@@ -26,6 +26,7 @@ from regaug.training import Settings
 
 Records = Mapping[str, RunRecord]
 UNSHIFTED = "unshifted"
+CUT = "Rows that were cut short are no test of the paper: no published figure stands beside them."
 _MARKS = {"own": "", "re-run": " (re-run)", "quoted": " (quoted)"}
 
 
@@ -83,10 +84,15 @@ class Line:
         return cls(**{**values, "figures": figures, "keys": tuple(values["keys"])})
 
     @property
+    def is_cut(self) -> bool:
+        """Whether its runs have fewer epochs than the paper's protocol asks for."""
+        return None not in (self.epochs, self.of_epochs) and self.epochs != self.of_epochs
+
+    @property
     def words(self) -> str:
         """Its name, and what was cut short or is not finished."""
         words = self.label
-        if self.epochs is not None and self.of_epochs is not None and self.epochs < self.of_epochs:
+        if self.is_cut:
             words += f", {self.epochs} of {self.of_epochs} epochs"
         if self.done < self.planned:
             words += f", {self.done} of {self.planned} runs"
@@ -123,7 +129,7 @@ class Tuned:
 class Measured:
     """An experiment on a data set, measured: rows of the paper's protocol, and the tuned one.
 
-    It has what must be known of the data, and what was cut short, in words.
+    It has what must be known of the data, what was cut short, and what is done and left, in words.
     """
 
     experiment: str
@@ -133,6 +139,7 @@ class Measured:
     command: str
     paper: tuple[Line, ...]
     tuned: Tuned | None = None
+    left: str = ""
 
     def to_dict(self) -> dict[str, JSON]:
         """Return plain values, for a JSON file."""
@@ -162,16 +169,26 @@ class Measured:
         return tables
 
     def _paper_table(self, title: str) -> TextTable:
-        columns = {own.title: own.domain for line in self.paper for own in line.figures}
+        # Those with published figures that something compares with have further columns.
+        columns: dict[str, bool] = {}
+        for line in self.paper:
+            for own in line.figures:
+                compares = own.published is not None and not line.is_cut
+                columns[own.title] = columns.get(own.title, False) or compares
         header = ["method"]
-        for name, domain in columns.items():
-            header += [name] if domain == UNSHIFTED else [name, "published", "apart"]
+        for name, compares in columns.items():
+            header += [name, "published", "apart"] if compares else [name]
         rows = []
         for line in self.paper:
             known = {own.title: own for own in line.figures}
-            cells = [_cells(known.get(name), domain) for name, domain in columns.items()]
-            rows.append([line.words, *(cell for own in cells for cell in own)])
-        notes = ["apart: difference of the means in combined standard errors"]
+            cells = [line.words]
+            for name, compares in columns.items():
+                shown = _cells(known.get(name), is_cut=line.is_cut)
+                cells += shown if compares else shown[:1]
+            rows.append(cells)
+        apart = "apart: difference of the means in combined standard errors"
+        notes = [apart] if any(columns.values()) else []
+        notes += [CUT] if any(line.is_cut for line in self.paper) else []
         notes += [f"Data: {self.note}."] if self.note else []
         notes += [self.size] if self.size else []
         return TextTable(title, header, rows, [*notes, f"Made by: {self.command}"])
@@ -185,11 +202,13 @@ def measure(
     *,
     size: Size,
     command: str,
+    left: str = "",
 ) -> Measured:
     """Read off the store what the rows of an experiment have shown on one data set."""
     paper = tuple(_line(row, records) for row in rows if row.protocol == "paper")
     tuned = _tune(data, [row for row in rows if row.protocol == "tuned"], records)
-    return Measured(experiment.name, data.name, data.note, _say_size(size), command, paper, tuned)
+    said = _say_size(size, {row.protocol for row in rows} or set(size.protocols))
+    return Measured(experiment.name, data.name, data.note, said, command, paper, tuned, left)
 
 
 def choose_runs(row: Row, records: Records) -> list[RunRecord]:
@@ -209,7 +228,7 @@ def _line(row: Row, records: Records) -> Line:
     figures = [_figure(row, chosen, metric, domain) for metric, domain in _wanted(row.data)]
     settings = row.runs[0].settings
     model = row.options.get("as", row.method)
-    return Line(
+    line = Line(
         row.label,
         row.method,
         tuple(figure for figure in figures if figure is not None),
@@ -219,6 +238,9 @@ def _line(row: Row, records: Records) -> Line:
         of_epochs=None if settings is None else paper_settings(row.data, model, seed=0).epochs,
         keys=tuple(record.run.key for record in chosen),
     )
+    if not line.is_cut:
+        return line
+    return replace(line, figures=tuple(replace(own, apart=None) for own in line.figures))
 
 
 def _wanted(data: str) -> list[tuple[str, str]]:
@@ -270,16 +292,17 @@ def _apart(figure: Figure, cell: published.Cell) -> float | None:
     return (figure.mean - cell.mean) / error if error else None
 
 
-def _cells(figure: Figure | None, domain: str) -> list[str]:
-    """Return the cells of a figure: itself, and what is published of it if anything can be."""
+def _cells(figure: Figure | None, *, is_cut: bool) -> list[str]:
+    """Return the cells of a figure: itself, and what is published of it if they compare."""
     cells = ["", "", ""]
     if figure is not None:
-        spread = "" if figure.sd is None else f" ± {figure.sd:.2g}"
-        cells[0] = f"{figure.mean:.4g}{spread}"
+        spread = "" if figure.sd is None else f" ± {formatting.short(figure.sd, 2)}"
+        cells[0] = f"{formatting.short(figure.mean)}{spread}"
+    if figure is not None and not is_cut:
         if figure.published is not None and figure.source is not None:
             cells[1] = figure.published + _MARKS[figure.source]
         cells[2] = "" if figure.apart is None else f"{figure.apart:+.1f}"
-    return cells[:1] if domain == UNSHIFTED else cells
+    return cells
 
 
 def _tune(data: PaperData, rows: Sequence[Row], records: Records) -> Tuned | None:
@@ -316,7 +339,7 @@ def _tune(data: PaperData, rows: Sequence[Row], records: Records) -> Tuned | Non
     return Tuned(study.comparison, keys, best, search)
 
 
-def _say_size(size: Size) -> str:
+def _say_size(size: Size, protocols: Set[str]) -> str:
     if size.is_full:
         return ""
     share = formatting.percent(size.trials)
@@ -324,4 +347,5 @@ def _say_size(size: Size) -> str:
         "paper": f"at most {size.epochs} epochs in the paper's protocol",
         "tuned": f"{share} of the settings that the tuned one tries",
     }
-    return f"Cut short to fit the time given: {', '.join(words[name] for name in size.protocols)}."
+    said = [text for protocol, text in words.items() if protocol in protocols]
+    return f"Cut short to fit the time given: {', '.join(said)}."

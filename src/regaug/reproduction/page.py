@@ -7,6 +7,7 @@ from pathlib import Path
 
 from regaug import formatting
 from regaug._files import read_json, write_bytes, write_text
+from regaug._outputs import Output, check_own_folder
 from regaug.metrics import METRICS
 from regaug.reproduction.experiments import TABLES
 from regaug.reproduction.figures import FIGURES
@@ -208,6 +209,7 @@ def collect(store: str | Path, folder: str | Path) -> None:
     what is kept with the code stays small. What is in the folder is replaced.
     """
     store, folder = Path(store), Path(folder)
+    check_own_folder(folder, STUDY, name="folder")
     old = Store.open(store)
     records = old.records()
     wanted: dict[str, None] = {}
@@ -229,9 +231,14 @@ def collect(store: str | Path, folder: str | Path) -> None:
 def main(arguments: Sequence[str]) -> None:
     """Write the page of the tables in a folder to a file; of a new store, if one is given first."""
     *store, folder, path = arguments
+    place = Output(Path(path), name="path", force=None, endings=(".md",), is_own=_is_page)
     if store:
         collect(store[0], folder)
-    write_text(Path(path), make_page(folder))
+    write_text(place.path, make_page(folder))
+
+
+def _is_page(path: Path) -> bool:
+    return path.read_text("utf-8", errors="replace").startswith(INTRO.splitlines()[0])
 
 
 if __name__ == "__main__":

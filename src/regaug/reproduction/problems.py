@@ -117,7 +117,7 @@ def make_table_net(split: Split, seed: int) -> nn.Module:
 
 def _itself(name: str, task: str = "table") -> PaperData:
     if not is_here(name):
-        raise DataNotFoundError(f"{name} is not on this disk. To get it: {how(name)}.")
+        raise DataNotFoundError(f"{name} is not on this disk. To get it: {how(name).rstrip('.')}.")
     return PaperData(name, name, model=NETWORKS.get(task))
 
 

@@ -64,6 +64,14 @@ class Times:
         rows = tuple(Time(**row) for row in values["rows"])
         return cls(**{**values, "rows": rows, "keys": tuple(values["keys"])})
 
+    @property
+    def left(self) -> str:
+        """What is done and left, in words."""
+        if self.rounds >= ROUNDS:
+            return f"{self.data}: all {ROUNDS} rounds are done."
+        done = f"{self.data}: {self.rounds} of {ROUNDS} rounds are done."
+        return f"{done} Run the same command again to go on."
+
     def tables(self) -> dict[str, TextTable]:
         """Return the table, by what its lines are."""
         rows = [

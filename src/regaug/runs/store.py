@@ -6,8 +6,9 @@ import re
 import secrets
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -25,7 +26,16 @@ SHOWN = 4  # differences in an error
 UNSET = object()
 PATIENCE = 2.0  # seconds for another process to finish study.json, where links do not exist
 WAY_OUT = "Give another folder (--out), or delete that one to start anew."
+Differ = Callable[[Any, Any], list[str]]
 MALFORMED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError)
+
+
+@dataclass(frozen=True)
+class Described:
+    """What ``study.json`` says of a study: what it is, and what else is kept with it."""
+
+    configuration: Mapping[str, JSON]
+    about: Mapping[str, JSON]
 
 
 class Store:
@@ -42,31 +52,46 @@ class Store:
         folder: Where the files are; made if it is not there. It may hold other files too.
         configuration: What the study is, as :func:`run_key` takes it; runs of two studies are not
             mixed, so everything belongs in it that all the runs have in common.
+        about: What else is kept with it, plain values; whoever comes first decides.
+        differ: Says in words what two configurations differ in, for an error; nothing if they are
+            the same.
     """
 
-    def __init__(self, folder: str | Path, configuration: Mapping[str, JSON]) -> None:
+    def __init__(
+        self,
+        folder: str | Path,
+        configuration: Mapping[str, JSON],
+        *,
+        about: Mapping[str, JSON] | None = None,
+        differ: Differ | None = None,
+    ) -> None:
         self.folder = Path(folder)
         try:
-            _create(self.folder, configuration)
+            _create(self.folder, configuration, about or {})
         except OSError as error:
             raise _failed("write to", self.folder, error) from error
-        self.configuration = _read_study(self.folder)
-        _check_same(self.configuration, configuration, self.folder)
+        self.configuration = read_study(self.folder).configuration
+        _check_same(self.configuration, configuration, self.folder, differ or _differences)
+        self.origins: dict[str, str] = {}  # of the records that the last call has read
         self._files: dict[str, _RunFile] = {}
         self._own: Path | None = None
 
     @classmethod
     def open(cls, folder: str | Path) -> Self:
         """Open a store that exists, whatever its study is."""
-        return cls(folder, _read_study(Path(folder)))
+        return cls(folder, read_study(Path(folder)).configuration)
 
-    def add(self, record: RunRecord) -> None:
-        """Write down a finished run; when this returns it is on the disk."""
+    def add(self, record: RunRecord, *, origin: str = "") -> None:
+        """Write down a finished run; when this returns it is on the disk.
+
+        ``origin`` says what decides everything about it: see :mod:`regaug.runs.sharing`.
+        """
         values, tensors = pack("record", record.to_dict())
         if tensors:
             place = min(tensors)
             raise ArgumentTypeError(f"`record` must hold no tensors, got a Tensor at {place}.")
-        line = seal({"format": FORMAT, "key": record.run.key, "record": values})
+        head = {"format": FORMAT, "key": record.run.key, **({"origin": origin} if origin else {})}
+        line = seal({**head, "record": values})
         # After a failure the next line goes to another file: behind a cut one it would be lost.
         own, self._own = self._own_file(), None
         try:
@@ -90,8 +115,11 @@ class Store:
         except OSError as error:
             raise _failed("read", self.folder, error) from error
         found: dict[str, RunRecord] = {}
+        self.origins = {}
         for file in self._files.values():
-            for record in file.records:
+            for record, origin in file.records:
+                if record.run.key not in found and origin:
+                    self.origins[record.run.key] = origin
                 found.setdefault(record.run.key, record)
         return found
 
@@ -122,7 +150,7 @@ class _RunFile:
     """What has been read of one file so far."""
 
     def __init__(self) -> None:
-        self.records: list[RunRecord] = []
+        self.records: list[tuple[RunRecord, str]] = []  # each with its origin
         self._bad: list[str] = []
         self._offset = self._lines = 0
         self._is_cut = False
@@ -138,18 +166,18 @@ class _RunFile:
                 self._offset += len(line)
                 self._lines += 1
                 parsed = _parse(line)
-                if isinstance(parsed, RunRecord):
-                    self.records.append(parsed)
-                else:
+                if isinstance(parsed, str):
                     self._bad.append(f"line {self._lines} is {parsed}; its run is done again")
+                else:
+                    self.records.append(parsed)
 
     def damaged(self) -> list[str]:
         cut = [f"line {self._lines + 1} is cut; its run is done again"] if self._is_cut else []
         return self._bad + cut
 
 
-def _parse(line: bytes) -> RunRecord | str:
-    """Return the record of a complete line, or what is wrong with it."""
+def _parse(line: bytes) -> tuple[RunRecord, str] | str:
+    """Return the record of a complete line and its origin, or what is wrong with it."""
     try:
         values = json.loads(line.decode("ascii"))
         # Looking at every object takes longer than all the rest, and hardly a line needs it.
@@ -162,13 +190,14 @@ def _parse(line: bytes) -> RunRecord | str:
         is_whole = is_sealed(line) and record.run.key == values["key"]
     except (*MALFORMED, RegaugError):
         return "damaged"
-    return record if is_whole else "damaged"
+    return (record, str(values.get("origin", ""))) if is_whole else "damaged"
 
 
-def _create(folder: Path, configuration: Mapping[str, JSON]) -> None:
+def _create(folder: Path, configuration: Mapping[str, JSON], about: Mapping[str, JSON]) -> None:
     """Put study.json in place, at once and whole, unless there is one."""
     file, head = folder / STUDY, {"format": FORMAT, "regaug": __version__}
-    document = {**head, "key": run_key(configuration), "configuration": configuration}
+    known = {**({"about": about} if about else {}), "configuration": configuration}
+    document = {**head, "key": run_key(configuration), **known}
     content = json.dumps(document, indent=2, default=dict).encode("ascii") + b"\n"
     folder.mkdir(parents=True, exist_ok=True)
     # In this order: study.json is older than all runs, so another process cannot come in between.
@@ -183,7 +212,8 @@ def _create(folder: Path, configuration: Mapping[str, JSON]) -> None:
     create_whole(file, content)
 
 
-def _read_study(folder: Path) -> dict[str, JSON]:
+def read_study(folder: Path) -> Described:
+    """Return what a folder says of its study."""
     file, end = folder / STUDY, time.monotonic() + PATIENCE
     try:
         # Where disks have no links, another process may be in the middle of writing it.
@@ -208,18 +238,26 @@ def _read_study(folder: Path) -> dict[str, JSON]:
             f"{document.get('regaug')}, and this version reads format {FORMAT}. {WAY_OUT[:-1]}; "
             "the version that wrote it can still read it."
         )
-    return dict(configuration)
+    about = document.get("about")
+    return Described(dict(configuration), about if isinstance(about, dict) else {})
 
 
-def _check_same(saved: Mapping[str, JSON], now: Mapping[str, JSON], folder: Path) -> None:
+def is_same(saved: Mapping[str, JSON], now: Mapping[str, JSON]) -> bool:
+    """Tell whether two configurations are of one study."""
+    return run_key(saved) == run_key(now)
+
+
+def _check_same(
+    saved: Mapping[str, JSON], now: Mapping[str, JSON], folder: Path, differ: Differ
+) -> None:
     """Refuse to mix the runs of two studies."""
-    listed = _differences(canonical("configuration", saved), canonical("configuration", now))
-    if listed:
-        more = f"; and {len(listed) - SHOWN} more" if len(listed) > SHOWN else ""
-        raise StoreError(
-            f"The store {folder} belongs to another study: {'; '.join(listed[:SHOWN])}{more}. "
-            f"{WAY_OUT}"
-        )
+    if is_same(saved, now):
+        return
+    listed = differ(canonical("configuration", saved), canonical("configuration", now))
+    more = f"; and {len(listed) - SHOWN} more" if len(listed) > SHOWN else ""
+    raise StoreError(
+        f"The folder {folder} holds another study: {'; '.join(listed[:SHOWN])}{more}. {WAY_OUT}"
+    )
 
 
 def _differences(was: Any, now: Any, place: str = "") -> list[str]:

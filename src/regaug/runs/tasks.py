@@ -4,7 +4,7 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -15,6 +15,7 @@ from regaug._checks import check_choice, check_integer, check_range
 from regaug.exceptions import ArgumentError
 from regaug.problems import Problem
 from regaug.runs.executors import handling, pending, process_pool, run_here, run_in_pool
+from regaug.runs.origins import Origins
 from regaug.runs.record import RunRecord
 from regaug.runs.run import Run
 from regaug.runs.store import Store
@@ -82,6 +83,17 @@ def make_tasks(runs: Iterable[Run], problems: Mapping[str, Problem]) -> list[Tas
     return [tuple(run for _, run in stack) for stack in stacks]
 
 
+def leave_out_done(tasks: Iterable[Task], done: Set[str]) -> list[Task]:
+    """Leave out baselines that are done, each of which is fitted by itself.
+
+    What a net becomes depends on those that it is trained beside: its task stays as it is.
+    """
+    left = [
+        tuple(run for run in task if not run.is_baseline or run.key not in done) for task in tasks
+    ]
+    return [task for task in left if task]
+
+
 def estimate_seconds(runs: Iterable[Run], problems: Mapping[str, Problem]) -> float:
     """Return about how long some runs take one worker; right within a factor of two or so."""
     rows: dict[str, tuple[int, int]] = {}
@@ -111,12 +123,14 @@ def do_runs(
     total: int,
     workforce: Workforce,
     report: Report | None = None,
+    origins: Origins | None = None,
 ) -> bool:
     """Do the runs that a store does not have yet, and put their records there.
 
     A round is asked for when the one before is finished; ``total`` counts the runs of all rounds.
     The first Ctrl-C finishes what is running and starts nothing new; the second interrupts.
-    ``report`` gets the records of every finished task. Returns whether all runs are done.
+    ``report`` gets the records of every finished task; ``origins`` says of them what another study
+    must have in common to take them over. Returns whether all runs are done.
     """
     minutes = workforce.max_minutes
     end = None if minutes is None else time.monotonic() + 60 * minutes
@@ -129,13 +143,14 @@ def do_runs(
             return {run.key for run in task} <= store.done()
 
         for runs in rounds:
-            tasks = make_tasks(runs, worker.problems)
+            tasks = leave_out_done(make_tasks(runs, worker.problems), store.done())
             for records in execute(worker, pending(tasks, is_done=is_done, is_over=is_over)):
                 # Of a task that a kill cut short, or that others do too, some may be there.
                 known = store.done()
+                named = origins.of(tuple(own.run for own in records)) if origins else {}
                 for record in records:
                     if record.run.key not in known:
-                        store.add(record)
+                        store.add(record, origin=named.get(record.run.key, ""))
                 if report is not None:
                     report(records)
             if is_over():  # perhaps in the middle of a round

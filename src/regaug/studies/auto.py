@@ -11,6 +11,7 @@ from regaug.runs.run import Run
 from regaug.runs.tasks import Workforce
 from regaug.studies.compare import Observer, run_plan
 from regaug.studies.config import REFERENCE
+from regaug.studies.folders import Place
 from regaug.studies.plan import make_plan
 from regaug.training.settings import Settings
 
@@ -48,7 +49,7 @@ def choose_run(
     if plan.config.rows < FEWEST_ROWS:
         return Choice(next(run for run in plan.runs if run.method == REFERENCE), {})
     with tempfile.TemporaryDirectory() as folder:
-        study = run_plan(plan, Path(folder), Workforce(jobs), observer=observer)
+        study = run_plan(plan, Place(Path(folder)), Workforce(jobs), observer=observer)
     nets = [row for row in study.comparison.rows if row.is_net]
     errors = {row.name: math.inf if row.mean is None else row.mean for row in nets}
     return Choice(study.best[study.verdict.recommended], errors)

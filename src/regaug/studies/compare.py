@@ -4,30 +4,37 @@ import tempfile
 import time as clock
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from regaug import _random
+from regaug._outputs import Output, has_mark
 from regaug.data.base import Data, Split
 from regaug.data.splits import SplitRule
 from regaug.data.tabular.table import Table, open_table
 from regaug.ensemble import leave_out
 from regaug.exceptions import ArgumentError, ArgumentTypeError, RegaugError
+from regaug.formatting import count
 from regaug.metrics import MetricName
 from regaug.problems import MOST_ROWS, Problem
+from regaug.runs.origins import Origins
 from regaug.runs.record import RunRecord
 from regaug.runs.registrations import check_methods
 from regaug.runs.run import Run
+from regaug.runs.sharing import borrow
 from regaug.runs.store import Store
 from regaug.runs.tasks import Executor, Report, Workforce, do_runs, estimate_seconds
 from regaug.runs.worker import Worker
 from regaug.studies.config import Search
+from regaug.studies.differences import say_differences
 from regaug.studies.facts import describe, write_facts
+from regaug.studies.folders import Place, claim_place, name_study
+from regaug.studies.latest import REPORT, mark_latest
 from regaug.studies.plan import QUICK_ROWS, QUICK_SPLITS, SPLITS, Plan, make_plan
 from regaug.studies.rounds import plan_rounds
-from regaug.studies.study import MODEL, REPORT, Study
+from regaug.studies.study import MODEL, Study
 from regaug.studies.targets import make_targets, write_targets
 from regaug.training.bar import bar_from_first_call
 
@@ -115,8 +122,11 @@ def compare(
             not depend on it either.
         ray_address: Where a Ray cluster listens; None starts Ray on this machine.
         max_minutes: Start nothing new after so many minutes, and report on what is finished.
-        out: A folder that keeps every finished run, what is known of the data, the report and the
-            model; the same call continues there. None forgets.
+        out: The folder of all studies, as ``--out`` of the command. This one is kept below it, in a
+            folder that is named after the table and what was asked for, such as
+            ``out/houses/quick``: every finished run, what is known of the data, the report and the
+            model. The same call continues there. ``study.folder`` says where it is, and
+            ``out/houses/latest`` leads to the newest. None forgets.
         progress: True for a progress bar, or a function that is told how far it has come.
 
     Returns:
@@ -143,24 +153,33 @@ def compare(
         problem = replace(problem, independent=True)
     plan = make_plan(problem, methods=methods, trials=trials, seed=seed, quick=quick, search=search)
     source = table if isinstance(table, Data) else None
-    folder = tempfile.TemporaryDirectory() if out is None else nullcontext(str(out))
-    with folder as path, _observer(progress) as observer:
-        study = run_plan(plan, Path(path), workforce, data=source, observer=observer)
-        return replace(study, folder=None) if out is None else _finish(study, Path(out), seed, jobs)
+    with _observer(progress) as observer:
+        if out is None:
+            with tempfile.TemporaryDirectory() as path:
+                place = Place(Path(path))
+                study = run_plan(plan, place, workforce, data=source, observer=observer)
+            return replace(study, folder=None)
+        name = name_study(plan.config, quick=quick, splits=splits, split=split)
+        place = claim_place(Path(out).expanduser(), plan.config, name=name, given=_given(source))
+        # Before anything is trained.
+        Output(place.folder / REPORT, name="out", force=None, is_own=has_mark)
+        study = run_plan(plan, place, workforce, data=source, observer=observer)
+        return _finish(study, place.folder, seed, jobs)
 
 
 def run_plan(
     plan: Plan,
-    folder: Path,
+    place: Place,
     workforce: Workforce,
     *,
     data: Data | None = None,
     observer: Observer | None = None,
 ) -> Study:
-    """Do the runs of a plan that a folder does not have yet, and return what they say."""
+    """Do the runs of a plan that its folder does not have yet, and return what they say."""
     if workforce.jobs > 1 and workforce.executor == "process":
         check_methods(plan.config.methods)  # now, not when their turn comes
-    store = Store(folder, plan.config.to_dict())
+    folder = place.folder
+    store = Store(folder, plan.config.to_dict(), differ=say_differences)
     summary = getattr(data, "summary", plan.config.problem)
     notes = [summary, *plan.notes]
     facts = None
@@ -168,16 +187,27 @@ def run_plan(
         leaks = [str(leak) for leak in getattr(data, "leaks", ())]
         facts = describe(plan.problem.splits[0], "\n".join(notes), given=_given(data), leaks=leaks)
         write_facts(folder, facts)
+    notes += [*place.notes, *_borrow(plan, store, place)]
     tell = _begin(plan, store, workforce, observer, notes)
     targets = make_targets(plan.problem)
     if targets is not None:
         write_targets(folder, targets)
     rounds = plan_rounds(plan.runs, store.records, config=plan.config)
     worker, total = Worker([plan.problem], details=True), len(plan.runs)
-    do_runs(worker, rounds, store, total=total, workforce=workforce, report=tell)
+    origins = Origins([plan.problem])
+    do_runs(worker, rounds, store, total=total, workforce=workforce, report=tell, origins=origins)
     records = list(store.records().values())
     study = Study.read(plan.config, records, targets=targets, facts=facts)
     return replace(study, folder=folder, data=data)
+
+
+def _borrow(plan: Plan, store: Store, place: Place) -> list[str]:
+    """Take runs over that other studies have; say from where."""
+    if not place.others or len(store.done()) >= len(plan.runs):
+        return []
+    rounds = plan_rounds(plan.runs, store.records, config=plan.config)
+    given = borrow(rounds, store, place.others, plan.problem)
+    return [f"{count(number, 'run')} taken from {folder}." for folder, number in given.items()]
 
 
 def _begin(
@@ -216,6 +246,7 @@ def _place(run: Run) -> tuple[str | None, str, int | None, int]:
 def _finish(study: Study, folder: Path, seed: int, jobs: int) -> Study:
     """Write the report and the model of a study into its folder; a model that is there stays."""
     study.report(folder / REPORT)
+    mark_latest(folder)
     if not study.is_complete or study.data is None or (folder / MODEL).is_dir():
         return study
     try:

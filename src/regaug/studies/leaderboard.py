@@ -1,6 +1,7 @@
 """The leaderboard of a study as text: the one that the terminal, the pages and Python show."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from regaug import formatting
 from regaug.formatting import TextTable
@@ -10,6 +11,8 @@ from regaug.studies.statistics import Comparison, Row
 
 # Other metrics that a terminal has room for, beside the one that decides.
 SHOWN = ("mae", "r2", "rmse")
+# Rows of a leaderboard that is to be short.
+BEST = 3
 
 
 def leaderboard(
@@ -57,6 +60,24 @@ def leaderboard(
     below = "* differs from plain training, all comparisons taken together"
     is_starred = any(row.is_significant for row in comparison.rows)
     return TextTable(title, header, rows, [*([below] if is_starred else []), *notes])
+
+
+def best_rows(text: TextTable, comparison: Comparison, names: Sequence[str]) -> TextTable:
+    """Return a leaderboard with a few rows of it: the best ones, and those of some names.
+
+    Example:
+        >>> from regaug.studies.statistics import analyze
+        >>> found = analyze({"erm": [1.0, 1.2], "mixup": [0.9, 1.1]}, test_share=0.25)
+        >>> len(best_rows(leaderboard(found), found, ["erm"]).rows)
+        2
+    """
+    ranked = [row.name for row in comparison.rows]
+    kept = [
+        own
+        for place, (name, own) in enumerate(zip(ranked, text.rows, strict=True))
+        if place < BEST or name in names
+    ]
+    return replace(text, rows=kept)
 
 
 def marked_name(row: Row) -> str:

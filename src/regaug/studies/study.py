@@ -3,7 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Self
 
 from regaug._files import JSON
@@ -11,6 +13,7 @@ from regaug.data.base import Data
 from regaug.ensemble import Ensemble, fit
 from regaug.ensemble.entry import BLENDS
 from regaug.exceptions import ArgumentError, StoreError
+from regaug.formatting import as_html, count
 from regaug.metrics import Scores
 from regaug.runs.record import RunRecord
 from regaug.runs.run import Run
@@ -20,7 +23,8 @@ from regaug.studies.config import StudyConfig
 from regaug.studies.details import Details, describe_rows
 from regaug.studies.ensembles import judge
 from regaug.studies.facts import Facts, read_facts
-from regaug.studies.leaderboard import leaderboard
+from regaug.studies.latest import find_study
+from regaug.studies.leaderboard import best_rows, leaderboard
 from regaug.studies.names import COMBINED_NAMES
 from regaug.studies.selection import select
 from regaug.studies.statistics import Comparison, analyze
@@ -31,15 +35,16 @@ from regaug.studies.verdict import Verdict, make_verdict
 if TYPE_CHECKING:
     import pandas as pd
 
-MODEL, REPORT = "model", "report.html"
-WriteReport = Callable[["Study", Path], Path]
+MODEL = "model"
+WIDTH = 100  # of a line that is printed
+WriteReport = Callable[..., Path]
 # Who makes a page of a study: :mod:`regaug.report` knows studies, and puts itself here.
 report_writers: list[WriteReport] = []
 
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """A comparison of methods on one problem; ``print(study)`` shows its table and its verdict.
+    """A comparison of methods on one problem; ``print(study)`` says what it has found.
 
     Attributes:
         config: What was asked for.
@@ -78,7 +83,13 @@ class Study:
 
     @classmethod
     def open(cls, folder: str | Path) -> Self:
-        """Read a study from its folder, as far as it has come."""
+        """Read a study from its folder, as far as it has come.
+
+        Args:
+            folder: Its own, ``study.folder``; or that of its table, such as ``runs/houses``, for
+                the newest one.
+        """
+        folder = find_study(folder)
         store = Store.open(folder)
         config = StudyConfig.from_dict(store.configuration)
         records, targets = list(store.records().values()), read_targets(folder)
@@ -88,7 +99,7 @@ class Study:
                 "the command that started it again, which writes it anew."
             )
         study = cls.read(config, records, targets=targets, facts=read_facts(folder))
-        return replace(study, folder=Path(folder))
+        return replace(study, folder=folder)
 
     @classmethod
     def read(
@@ -156,8 +167,30 @@ class Study:
         )
 
     def __str__(self) -> str:
-        found = "".join(f"\n\n{check}" for check in self.checks)
-        return f"{leaderboard(self.comparison)}\n\n{self.verdict.text}{found}"
+        """Return it in a dozen lines: the best rows, the verdict, the codes of the checks."""
+        names = [self.config.reference, self.verdict.recommended, self.verdict.use]
+        shown = best_rows(leaderboard(self.comparison), self.comparison, names)
+        left = len(self.comparison.rows) - len(shown.rows)
+        codes = ", ".join(check.code for check in self.checks)
+        lines = [
+            self._headline(),
+            str(shown),
+            f"{count(left, 'more row')}: study.to_frame()" if left else "",
+            fill(self.verdict.text, WIDTH),
+            f"Checks: {codes}; see study.checks" if codes else "",
+        ]
+        return "\n".join(filter(None, lines))
+
+    def _repr_html_(self) -> str:
+        """Return it for a notebook: the verdict, the leaderboard, the checks."""
+        checks = "\n".join(str(check) for check in self.checks)
+        return as_html(self._headline(), self.verdict.text, leaderboard(self.comparison), checks)
+
+    def _headline(self) -> str:
+        config, splits = self.config, count(self.comparison.n_splits, "split")
+        tried = f"{count(self.trials, 'setting')} of each of {count(len(config.methods), 'method')}"
+        rows = f"{count(config.rows, 'row')}, {count(config.columns, 'input')}; "
+        return f"{config.problem}: {rows if config.rows else ''}{tried} on {splits}."
 
     def to_frame(self) -> "pd.DataFrame":
         """Return the leaderboard as a pandas frame, a line for every method and baseline.
@@ -215,13 +248,17 @@ class Study:
             for own in self.records
         )
 
-    def report(self, path: str | Path) -> Path:
+    def report(self, path: str | Path, *, force: bool = False) -> Path:
         """Write a page about the study: one HTML file that needs no network.
 
         Args:
-            path: The HTML file; its folder is made.
+            path: The HTML file; its folder is made. A report that regaug has written there is
+                replaced.
+            force: Replace any other file too.
         """
-        return report_writers[0](self, Path(path))
+        if not report_writers:
+            import_module("regaug.report")
+        return report_writers[0](self, Path(path), force=force)
 
     def model(
         self, *, members: int = 8, seed: int = 0, quick: bool = False, jobs: int = 1

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader
 
-from regaug import _random, methods
+from regaug import _random, formatting, methods
 from regaug._checks import check_choice
 from regaug.data.base import Part, Split
 from regaug.exceptions import ArgumentTypeError, DivergedError, NonFiniteError
@@ -145,7 +145,9 @@ class _Training:
                     if is_first:
                         checkpoints.save(len(self.history), self._state(configuration).to_dict())
                     self.fabric.barrier()
-                bar.advance(f"{self.settings.metric} {self.history[-1].validation:.4g}")
+                bar.advance(
+                    f"{self.settings.metric} {formatting.number(self.history[-1].validation)}"
+                )
         load_weights(self.model, self.best_weights, source="the best epoch")
         self.model.eval()
         scores, predictions = score_parts(self.split, self._predict)

@@ -294,6 +294,15 @@ def test_the_summary_says_what_was_found_and_done():
         assert part in summary
 
 
+def test_a_notebook_shows_the_summary():
+    size = np.random.default_rng(0).permutation(30)
+    frame = pd.DataFrame({"size": size, "<b>street": "a", "price": size**2})
+    page = read_table(frame, target="price")._repr_html_()
+    assert page.startswith("<div><p>table: ")
+    assert "&lt;b&gt;street" in page
+    assert "<b>" not in page
+
+
 def test_the_summary_of_a_wide_table_stays_short():
     frame = pd.DataFrame(np.random.default_rng(0).normal(size=(100, 200))).add_prefix("c")
     frame.iloc[:10, 1:150] = np.nan

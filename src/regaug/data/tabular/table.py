@@ -33,6 +33,7 @@ from regaug.data.tabular.summary import summarize
 from regaug.data.tabular.texts import Floats, without_markers
 from regaug.data.tabular.values import column_names, read_dates, read_levels, read_numbers
 from regaug.exceptions import ArgumentError, ArgumentTypeError, DataError
+from regaug.formatting import as_html
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -167,6 +168,10 @@ class Table(Data):
             about_table=about,
             about_columns=self.notes,
         )
+
+    def _repr_html_(self) -> str:
+        """Return the summary for a notebook."""
+        return as_html(self.summary)
 
     def split(
         self, seed: int = 0, *, split: SplitRule | None = None, protocol: Rules = "tuned"

@@ -196,12 +196,13 @@ class AugmentedMLPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc
         mean, spread = ((part[:, 0] if self._is_flat else part).numpy() for part in both)
         return (mean, spread) if return_std else mean
 
-    def save(self, folder: str | Path) -> None:
+    def save(self, folder: str | Path, *, force: bool = False) -> None:
         """Write the fitted estimator to a folder: ``model.safetensors`` and ``model.json``.
 
         It is a model folder as any other, so that ``regaug predict`` can use it: by the names of
-        columns if it was fitted on a frame, by their order otherwise. A model that is there is
-        replaced. A ``random_state`` that is an object is saved as None.
+        columns if it was fitted on a frame, by their order otherwise. A model that regaug has
+        written there is replaced, two other files of these names by ``force`` alone. A
+        ``random_state`` that is an object is saved as None.
         """
         check_is_fitted(self)
         parameters = self.get_params(deep=False)
@@ -213,7 +214,7 @@ class AugmentedMLPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc
             "n_iter": self.n_iter_,
             "inner_errors": self.inner_errors_,
         }
-        replace(self.model_, about={KEY: about}).save(folder)
+        replace(self.model_, about={KEY: about}).save(folder, force=force)
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import torch
 from torch import Tensor
 
+from regaug import formatting
 from regaug._checks import check_choice, check_integer
 from regaug.data.base import Split
 from regaug.exceptions import ArgumentError, ArgumentTypeError
@@ -92,7 +93,10 @@ def fit_many(
             for run, result in Stack(stack, dtype, recorded).train():
                 results[run.number] = result
                 last, metric = result.history[-1], result.settings.metric
-                words = f"{metric} {last.validation:.4g}", f"loss {last.loss:.4g}"
+                words = (
+                    f"{metric} {formatting.number(last.validation)}",
+                    f"loss {formatting.number(last.loss)}",
+                )
                 bar.advance(words[0] if run.has_validation else words[1])
     return [results[number] for number in range(len(runs))]
 

@@ -1,0 +1,71 @@
+"""What two studies differ in, in the words of whoever asked for them."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from regaug.formatting import count
+from regaug.runs.run import run_key
+
+Values = Mapping[str, Any]
+# What follows from something else that was changed: other rows, splits or settings.
+_FOLLOWS = {
+    "checksum": ("rows", "columns", "targets", "splits", "seed", "test_share", "problem"),
+    "test_share": ("rows", "splits", "problem"),
+    "baselines": ("rows", "columns", "problem"),
+    "recipes": ("trials",),
+    "recipe": ("trials", "metric", "rows", "seed", "methods"),
+}
+
+
+def _names(values: Any) -> str:
+    return ", ".join(map(str, values)) or "none"
+
+
+# How a part of a configuration is said; what is not here is named as it is.
+_WORDS: Mapping[str, Callable[[Any], str]] = {
+    "problem": lambda name: f"the data {name}",
+    "methods": lambda names: f"the methods {_names(names)}",
+    "baselines": lambda names: f"the baselines {_names(names)}",
+    "trials": lambda n: f"{count(n, 'setting')} of every method",
+    "splits": lambda n: count(n, "split"),
+    "metric": lambda name: f"the metric {name}",
+    "independent": lambda is_so: f"{'independent' if is_so else 'overlapping'} splits",
+    "search": lambda name: f"the search {name}",
+    "seed": lambda n: f"seed {n}",
+    "rows": lambda n: count(n, "row"),
+    "columns": lambda n: count(n, "input"),
+    "targets": lambda n: count(n, "target"),
+    "hidden": lambda widths: f"hidden layers {_names(widths)}",
+    "recipes": lambda n: count(n, "recipe"),
+    "test_share": lambda share: f"{share:.2g} test rows for every other one",
+    "reference": lambda name: f"the reference {name}",
+}
+_TABLE = ("problem", "rows", "columns", "targets", "test_share", "baselines")
+
+
+def say_differences(was: Values, now: Values) -> list[str]:
+    """Return what the study of a folder has, and what was asked for instead, each in words.
+
+    What follows from another difference is left out. Both are configurations as plain values.
+
+    Example:
+        >>> say_differences({"splits": 10, "checksum": "a"}, {"splits": 5, "checksum": "b"})
+        ['it has 10 splits, and you asked for 5 splits']
+        >>> say_differences({"checksum": "a"}, {"checksum": "b"})
+        ['the table has changed since: as many rows, with other values']
+    """
+    if set(was) != set(now):
+        return ["another version of regaug has written it"]
+    changed = [name for name in now if run_key({name: was[name]}) != run_key({name: now[name]})]
+    told = [name for name in changed if not set(_FOLLOWS.get(name, ())) & set(changed)]
+    return [_say(name, was[name], now[name]) for name in told]
+
+
+def _say(name: str, was: Any, now: Any) -> str:
+    if name == "checksum":
+        return "the table has changed since: as many rows, with other values"
+    if name == "recipe":
+        return "another version of regaug has written it, with other recipes"
+    words = _WORDS.get(name, lambda value: f"{name} {value}")
+    asked = "the table has" if name in _TABLE else "you asked for"
+    return f"it has {words(was)}, and {asked} {words(now)}"

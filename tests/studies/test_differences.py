@@ -1,0 +1,119 @@
+"""What two studies differ in, in the words of whoever asked for them."""
+
+from dataclasses import fields, replace
+
+import pytest
+
+from regaug.studies.config import StudyConfig
+from regaug.studies.differences import say_differences
+
+CONFIG = StudyConfig(
+    problem="houses.csv",
+    methods=("erm", "mixup"),
+    baselines=("mean", "gp"),
+    trials=6,
+    splits=10,
+    metric="rmse",
+    test_share=0.25,
+    recipes=12,
+    recipe="a",
+    hidden=(64, 64),
+    rows=515,
+    columns=4,
+    checksum="a",
+)
+# Every part of a configuration, what else changes with it, and how that is said.
+CASES = {
+    "problem": (
+        {"problem": "flats.csv", "rows": 9, "checksum": "b"},
+        ["it has the data houses.csv, and the table has the data flats.csv", "515 rows"],
+    ),
+    "methods": (
+        {"methods": ("erm", "ada")},
+        ["it has the methods erm, mixup, and you asked for the methods erm, ada"],
+    ),
+    "baselines": (
+        {"baselines": ("mean",)},
+        ["it has the baselines mean, gp, and the table has the baselines mean"],
+    ),
+    "trials": (
+        {"trials": 3, "recipes": 6, "recipe": "b"},
+        ["it has 6 settings of every method, and you asked for 3 settings of every method"],
+    ),
+    "splits": (
+        {"splits": 5, "checksum": "b", "test_share": 0.251},
+        ["it has 10 splits, and you asked for 5 splits"],
+    ),
+    "metric": (
+        {"metric": "mae", "recipe": "b"},
+        ["it has the metric rmse, and you asked for the metric mae"],
+    ),
+    "test_share": (
+        {"test_share": 0.5, "checksum": "b"},
+        ["it has 0.25 test rows for every other one, and the table has 0.5"],
+    ),
+    "independent": (
+        {"independent": True},
+        ["it has overlapping splits, and you asked for independent splits"],
+    ),
+    "search": (
+        {"search": "tpe"},
+        ["it has the search random, and you asked for the search tpe"],
+    ),
+    "seed": (
+        {"seed": 1, "checksum": "b", "recipe": "b"},
+        ["it has seed 0, and you asked for seed 1"],
+    ),
+    "recipes": ({"recipes": 8}, ["it has 12 recipes, and you asked for 8 recipes"]),
+    "recipe": ({"recipe": "b"}, ["another version of regaug has written it, with other recipes"]),
+    "hidden": (
+        {"hidden": ()},
+        ["it has hidden layers 64, 64, and you asked for hidden layers none"],
+    ),
+    "rows": (
+        {"rows": 520, "checksum": "b", "test_share": 0.26, "recipe": "b", "baselines": ()},
+        ["it has 515 rows, and the table has 520 rows"],
+    ),
+    "columns": (
+        {"columns": 1, "checksum": "b"},
+        ["it has 4 inputs, and the table has 1 input"],
+    ),
+    "targets": (
+        {"targets": 2, "checksum": "b"},
+        ["it has 1 target, and the table has 2 targets"],
+    ),
+    "checksum": (
+        {"checksum": "b"},
+        ["the table has changed since: as many rows, with other values"],
+    ),
+    "reference": (
+        {"reference": "mixup"},
+        ["it has the reference erm, and you asked for the reference mixup"],
+    ),
+}
+
+
+def test_every_part_can_be_said():
+    assert CASES.keys() == {part.name for part in fields(StudyConfig)}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_was_changed_is_said_and_what_follows_is_not(name):
+    change, expected = CASES[name]
+    told = say_differences(CONFIG.to_dict(), replace(CONFIG, **change).to_dict())
+    assert len(told) == len(expected)
+    for words, start in zip(told, expected, strict=True):
+        assert start in words
+    assert "checksum" not in " ".join(told)
+
+
+def test_the_same_study_differs_in_nothing():
+    plain = {**CONFIG.to_dict(), "methods": ["erm", "mixup"], "trials": 6.0}  # as JSON gives it
+    assert say_differences(plain, CONFIG.to_dict()) == []
+
+
+def test_another_version_is_told_as_such():
+    older = {name: value for name, value in CONFIG.to_dict().items() if name != "recipes"}
+    told = ["another version of regaug has written it"]
+    assert say_differences(older, CONFIG.to_dict()) == told
+    assert say_differences(CONFIG.to_dict(), older) == told
