@@ -35,7 +35,7 @@ CHANGES = {
     "hidden": (),
     "rows": 9,
     "columns": 9,
-    "targets": 2,
+    "target_names": ("price", "tax"),
     "checksum": "a",
     "reference": "mixup",
 }

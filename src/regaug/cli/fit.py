@@ -9,10 +9,13 @@ import typer
 
 from regaug.cli import options
 from regaug.cli.live import announce
+from regaug.cli.scores import in_words, target_table
+from regaug.ensemble import Ensemble
 from regaug.ensemble.candidates import FitProgress
 from regaug.ensemble.contents import AUTO
 from regaug.ensemble.entry import fit as fit_model
 from regaug.exceptions import CheckpointError
+from regaug.metrics import Scores
 from regaug.studies.study import Study
 from regaug.training.bar import bar_from_first_call
 
@@ -77,12 +80,17 @@ def fit(
         )
         return
     if scores is not None:
-        explained = "" if scores.r2 is None else f", R2 {scores.r2:.3f}"
-        typer.echo(
-            f"{model.describe()}. On {scores.n} rows that were put aside: "
-            f"RMSE {scores.rmse:.4g}{explained}."
-        )
+        _print_scores(model, scores)
     typer.echo(f"The model is in {out}. Predict with: regaug predict {out} NEW.csv -o OUT.csv")
+
+
+def _print_scores(model: Ensemble, scores: Scores) -> None:
+    begin = f"{model.describe()}. On {scores.n:,} rows that were put aside"
+    if len(model.targets) == 1:
+        typer.echo(f"{begin}: {in_words(scores)}.")
+        return
+    typer.echo(f"{begin}:")
+    options.print_table(target_table(scores, model.targets))
 
 
 @contextmanager

@@ -96,6 +96,8 @@ class Ensemble(Contents):
             rows, which has no intervals.
         held_out: Scores on the calibration rows: an honest estimate of those on new rows, as no
             choice depended on them. None if there are no such rows.
+        group: Name of the column of groups in the table that it was fitted to, if any.
+        notes: What its reader should know, in sentences.
         made_by: Versions of what it was made with.
         about: Further plain values that whoever made the model keeps with it.
 

@@ -78,7 +78,13 @@ class Prepared:
         return splits
 
     def finish(
-        self, method: str, components: Sequence[Component], errors: Tensor, *, log: bool
+        self,
+        method: str,
+        components: Sequence[Component],
+        errors: Tensor,
+        *,
+        log: bool,
+        notes: Sequence[str] = (),
     ) -> Ensemble:
         """Calibrate a model on the rows that were put aside.
 
@@ -88,6 +94,7 @@ class Prepared:
             errors: Errors ``(n, m)`` on rows that were not trained on, in the scale of the
                 intervals: their size is what is expected.
             log: Whether that is the scale of logarithms.
+            notes: What its reader should know, in sentences.
         """
         bounds, scale = self.bounds(log=log), self.scale(log=log)
         floor = errors.square().mean(dim=0).sqrt().clamp(min=_SMALLEST_FLOOR)
@@ -105,6 +112,8 @@ class Prepared:
             scale=scale,
             calibration=Calibration.fit(*found, floor=floor),
             held_out=evaluate(mean, y),
+            group=getattr(self.data, "group", None),
+            notes=tuple(notes),
         )
 
     def bounds(self, *, log: bool = False) -> Bounds:

@@ -10,12 +10,11 @@ from regaug import formatting
 from regaug._files import write_text
 from regaug.ensemble.contents import NETS
 from regaug.formatting import count, number, percent
-from regaug.metrics import METRICS
 from regaug.report import drawing
 from regaug.report.plots import draw_plots
 from regaug.report.plots_methods import worst_groups
 from regaug.report.recipe import command_recipe, python_recipe
-from regaug.report.tables import detail_table, pair_table
+from regaug.report.tables import detail_table, pair_table, target_tables
 from regaug.runs.record import RunRecord
 from regaug.studies.amounts import amount
 from regaug.studies.changes import Change
@@ -58,7 +57,8 @@ def render(study: Study) -> str:
     comparison, recommended = study.comparison, study.verdict.recommended
     page = environment.get_template(TEMPLATE).render(
         name=study.config.problem,
-        metric=METRICS[comparison.metric].title,
+        metric=comparison.title,
+        explanation=comparison.explanation,
         verdict=_headline(study.verdict.text),
         tiles=_tiles(study),
         warning=_warning(study),
@@ -67,6 +67,7 @@ def render(study: Study) -> str:
             for row in comparison.rows
         ],
         details=detail_table(study),
+        by_target=target_tables(study),
         pairs=pair_table(comparison),
         checks=[(check, TITLES[check.code]) for check in study.checks],
         level=percent(comparison.level),
@@ -107,7 +108,7 @@ def _headline(verdict: str) -> tuple[str, str]:
 def _tiles(study: Study) -> list[tuple[str, str, str]]:
     """Return the few numbers to see first: what, how much, and a remark."""
     comparison, recommended = study.comparison, study.verdict.recommended
-    metric = METRICS[comparison.metric].title
+    metric = comparison.title
     use, names = comparison.row(study.verdict.use), (comparison.reference, recommended)
     plain = {comparison.reference: reference_name(comparison.reference)}
     tiles = [("Use", use.name, plain.get(use.name, ""))]

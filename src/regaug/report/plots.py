@@ -15,7 +15,11 @@ from regaug.studies.study import Study
 
 def draw_plots(study: Study) -> dict[str, Plot]:
     """Draw all plots that a study has the numbers for, in the order of the page."""
-    plots = [draw_leaderboard(study), draw_splits(study), draw_steps(study.steps)]
+    plots = [
+        draw_leaderboard(study),
+        draw_splits(study),
+        draw_steps(study.steps, title=study.comparison.title),
+    ]
     plots += [*draw_learning(study), *draw_predicted(study)]
     if study.facts is not None:
         plots += [draw_singular_values(study.facts), draw_two_nn(study.facts)]

@@ -39,7 +39,7 @@ def draw_leaderboard(study: Study) -> Plot | None:
         if row.change is not None
         for span in [between(row.change_low, row.change_high, comparison.unit)]
     )
-    name, level = METRICS[comparison.metric].title, percent(comparison.level)
+    name, level = comparison.title, percent(comparison.level)
     return Plot(
         "leaderboard",
         f"Change of {name} against plain training",
@@ -101,7 +101,7 @@ def draw_splits(study: Study) -> Plot | None:
         return None
     axis = _error_axis(errors)
     bottom = TOP + ROW * len(comparison.rows)
-    name = METRICS[comparison.metric].title
+    name = comparison.title
     body = [drawing.below(axis, TOP, bottom, f"test {name}")]
     if base.mean is not None:
         body.append(drawing.line(axis(base.mean), TOP, axis(base.mean), bottom, "dash"))
@@ -161,7 +161,7 @@ def draw_groups(study: Study) -> Plot | None:
         return None
     axis = Axis.around([v for own in found.values() for v in own[:2]], NAMES + 10, WIDTH - 12)
     bottom = TOP + ROW * len(found)
-    name = METRICS[study.comparison.metric].title
+    name = study.comparison.title
     body = [drawing.below(axis, TOP, bottom, f"test {name}")]
     for place, (method, (mean, worst, _)) in enumerate(found.items()):
         y = TOP + ROW * (place + 0.5)

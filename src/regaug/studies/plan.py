@@ -10,6 +10,7 @@ from regaug._checks import check_integer
 from regaug._random import Stream
 from regaug.data.base import Split
 from regaug.data.scaling import StandardizedSplit, is_skewed
+from regaug.ensemble.prepared import default_names
 from regaug.problems import Problem
 from regaug.runs.run import Run, run_key
 from regaug.studies.config import REFERENCE, Search, StudyConfig
@@ -86,6 +87,7 @@ def make_plan(
     may_log = settings is None and not problem.is_scaled and _is_skewed(problem.splits)
     if may_log:
         notes.append("The target is positive and skewed: half the recipes fit its logarithm.")
+    config = _configure(problem, names, count, seed, search)
     if settings is None:
         recipes = _draw_recipes(problem, max(FEWEST_RECIPES, RECIPES_PER_TRIAL * count), seed)
         for name in names:
@@ -93,7 +95,7 @@ def make_plan(
             # Until each split has chosen its own, the first recipes stand in.
             own[name] = [replace(recipes[n % len(recipes)], method_settings=v) for n, v in tried]
     config = replace(
-        _configure(problem, names, count, seed, search),
+        config,
         recipes=len(recipes),
         recipe=_recipe_key(recipes or [known for tried in own.values() for known in tried]),
     )
@@ -180,7 +182,7 @@ def _configure(
         hidden=tuple(problem.hidden) if problem.is_stacked else (),
         rows=sum(sizes[0]),
         columns=prod(first.train.x.shape[1:]),
-        targets=first.train.y.shape[1],
+        target_names=tuple(problem.targets) or default_names(first.train.y.shape[1]),
         checksum=problem.checksum(),
     )
 

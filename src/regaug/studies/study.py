@@ -17,7 +17,7 @@ from regaug.runs.run import Run
 from regaug.runs.store import Store
 from regaug.studies.checks import Check, find_checks
 from regaug.studies.config import StudyConfig
-from regaug.studies.details import Details, describe_rows
+from regaug.studies.details import SHOWN, Details, describe_rows
 from regaug.studies.ensembles import judge
 from regaug.studies.facts import Facts, read_facts
 from regaug.studies.leaderboard import leaderboard
@@ -118,6 +118,7 @@ class Study:
             combined=[name for name in COMBINED_NAMES if name in errors],
             test_share=config.test_share,
             independent=config.independent,
+            targets=config.targets,
         )
         return cls(
             config=config,
@@ -134,6 +135,7 @@ class Study:
                 metric=config.metric,
                 chosen={name: selection.chosen[name] for name in config.methods},
                 tried=selection.tried,
+                target_names=config.target_names if config.targets > 1 else (),
             ),
             steps=rows.steps,
             facts=facts,
@@ -162,8 +164,8 @@ class Study:
     def to_frame(self) -> "pd.DataFrame":
         """Return the leaderboard as a pandas frame, a line for every method and baseline.
 
-        The other metrics have columns of their own, and so have the times, the epochs and what the
-        single nets are worth.
+        The other metrics have columns of their own, and so have the times, the epochs, what the
+        single nets are worth and, of several targets, each in its own units (``rmse_price``).
         """
         import pandas as pd
 
@@ -173,6 +175,10 @@ class Study:
             frame[metric] = [own.scores.get(metric) for own in known]
         for name in ("fit_seconds", "predict_seconds", "single", "epochs"):
             frame[name] = [getattr(own, name) for own in known]
+        columns = {(name, metric) for own in known for name in own.targets for metric in SHOWN}
+        for target, metric in sorted(columns):
+            values = [own.targets.get(target, {}).get(metric) for own in known]
+            frame[f"{metric}_{target}"] = values
         return frame
 
     def to_dict(self) -> dict[str, JSON]:

@@ -32,7 +32,9 @@ def versions() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Epoch:
-    """One line of a training's history; errors are in the target's own units.
+    """One line of a training's history; errors are in the target's own units, if it is one.
+
+    Of several targets they are as a study compares them (:class:`regaug.metrics.Metric`).
 
     Attributes:
         loss: Mean loss over the epoch's batches, as the optimizer saw them.
