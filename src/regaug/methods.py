@@ -8,7 +8,7 @@ Settings are meant for inputs and targets that have been standardized.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from inspect import signature
 from typing import Any, Protocol, Self
 
@@ -76,6 +76,7 @@ class Method:
         starts: Changes to the defaults that a search tries first: settings that are good somewhere
             and unlikely to be drawn.
         sampler_options: Settings that are the sampler's, not the augmentation's.
+        counts: Settings that cannot be larger than the number of training rows.
     """
 
     summary: str
@@ -84,6 +85,7 @@ class Method:
     space: Space = field(default_factory=dict)
     starts: tuple[Options, ...] = ()
     sampler_options: tuple[str, ...] = ()
+    counts: tuple[str, ...] = ()
 
     def settings(self, **changes: Any) -> dict[str, Any]:
         """Return the defaults with some of them changed.
@@ -124,7 +126,23 @@ class Method:
                 "`place` must be 'input' or a layer for pairs of samples, got 'both': the first of "
                 "the two places uses the pairs up."
             )
-        return Prepared(self, settings, augmentation, seed)
+        return Prepared(self, settings, augmentation, seed, frozenset(changes or ()))
+
+    def suited(self, rows: int) -> Self:
+        """Return the method with defaults and a space that so many training rows allow.
+
+        Example:
+            >>> ada = get("ada").suited(7)
+            >>> ada.defaults["clusters"], ada.space["clusters"]
+            (7, OneOf(values=(4,)))
+        """
+        defaults, space = dict(self.defaults), dict(self.space)
+        for name in self.counts:
+            defaults[name] = min(defaults[name], rows)
+            if isinstance(choice := space.get(name), OneOf):
+                few = tuple(value for value in choice.values if value <= rows)
+                space[name] = OneOf(few or (rows,))
+        return replace(self, defaults=defaults, space=space)
 
 
 @dataclass(frozen=True)
@@ -135,6 +153,7 @@ class Prepared:
     settings: dict[str, Any]  # all of them
     augmentation: Augmentation[Any]  # seeded
     seed: int  # of the batches
+    given: frozenset[str] = frozenset()  # settings that somebody has asked for
 
     @property
     def inputs_too(self) -> bool:
@@ -144,8 +163,15 @@ class Prepared:
     def fit(self, x: Tensor | Inputs, y: Tensor) -> Self:
         """Let the augmentation learn from the training rows; they are read only if it does."""
         if self.augmentation.learns:
+            self._adapt(len(y))
             self.augmentation.fit(x[:], y)
         return self
+
+    def _adapt(self, rows: int) -> None:
+        """Lower what nobody has asked for to what so many training rows allow."""
+        for name in set(self.method.counts) - self.given:
+            self.settings[name] = min(self.settings[name], rows)
+            setattr(self.augmentation, name, self.settings[name])
 
     def sampler(
         self, y: Tensor, batch_size: int, *, seed: int | None = None, drop_last: bool = False
@@ -225,6 +251,7 @@ METHODS: dict[str, Method] = {
         ADA,
         {**_START, "alpha": 2.0, "clusters": 8},
         {**_STRENGTH, "alpha": Between(1.01, 4.0, log=True), "clusters": OneOf((4, 8, 16))},
+        counts=("clusters",),
     ),
     "foma": Method(
         "FOMA, with the intrinsic dimension as the cut",

@@ -34,6 +34,7 @@ CHANGES = {
     "recipe": "b",
     "hidden": (),
     "rows": 9,
+    "train_rows": 5,
     "columns": 9,
     "target_names": ("price", "tax"),
     "checksum": "a",

@@ -34,6 +34,7 @@ class StudyConfig:
         recipe: Differs for other recipes, or other settings that were given instead.
         hidden: Widths of the hidden layers of the table net; empty for another network.
         rows: Rows of the data.
+        train_rows: Fewest training rows of a split, which settings must suit.
         columns: Inputs of a row.
         target_names: Names of the targets.
         checksum: Differs for other rows.
@@ -54,6 +55,7 @@ class StudyConfig:
     recipe: str = ""
     hidden: tuple[int, ...] = ()
     rows: int = 0
+    train_rows: int = 0
     columns: int = 0
     target_names: tuple[str, ...] = ("target",)
     checksum: str = ""

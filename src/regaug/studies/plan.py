@@ -91,7 +91,7 @@ def make_plan(
     if settings is None:
         recipes = _draw_recipes(problem, max(FEWEST_RECIPES, RECIPES_PER_TRIAL * count), seed)
         for name in names:
-            tried = enumerate(draw_settings(name, count, seed=seed))
+            tried = enumerate(draw_settings(name, count, seed=seed, rows=config.train_rows))
             # Until each split has chosen its own, the first recipes stand in.
             own[name] = [replace(recipes[n % len(recipes)], method_settings=v) for n, v in tried]
     config = replace(
@@ -181,6 +181,7 @@ def _configure(
         seed=seed,
         hidden=tuple(problem.hidden) if problem.is_stacked else (),
         rows=sum(sizes[0]),
+        train_rows=min(train for train, _, _ in sizes),
         columns=prod(first.train.x.shape[1:]),
         target_names=tuple(problem.targets) or default_names(first.train.y.shape[1]),
         checksum=problem.checksum(),
