@@ -24,6 +24,7 @@ PUBLIC = {
     "NearestBatchSampler",
     "Problem",
     "RandomBatchSampler",
+    "Study",
     "WeightedBatchSampler",
     "data",
     "functional",

@@ -14,6 +14,7 @@ from regaug.samplers import (
     WeightedBatchSampler,
 )
 from regaug.studies.compare import compare
+from regaug.studies.study import Study
 
 __all__ = [
     "ADA",
@@ -28,6 +29,7 @@ __all__ = [
     "NearestBatchSampler",
     "Problem",
     "RandomBatchSampler",
+    "Study",
     "WeightedBatchSampler",
     "compare",
     "data",

@@ -128,6 +128,13 @@ class Method:
             )
         return Prepared(self, settings, augmentation, seed, frozenset(changes or ()))
 
+    def lowered(self, settings: Options, rows: int) -> dict[str, Any]:
+        """Return settings of the method, none of which asks for more than so many training rows."""
+        return {
+            name: min(value, rows) if name in self.counts else value
+            for name, value in settings.items()
+        }
+
     def suited(self, rows: int) -> Self:
         """Return the method with defaults and a space that so many training rows allow.
 
@@ -136,9 +143,8 @@ class Method:
             >>> ada.defaults["clusters"], ada.space["clusters"]
             (7, OneOf(values=(4,)))
         """
-        defaults, space = dict(self.defaults), dict(self.space)
+        defaults, space = self.lowered(self.defaults, rows), dict(self.space)
         for name in self.counts:
-            defaults[name] = min(defaults[name], rows)
             if isinstance(choice := space.get(name), OneOf):
                 few = tuple(value for value in choice.values if value <= rows)
                 space[name] = OneOf(few or (rows,))

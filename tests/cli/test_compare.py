@@ -195,7 +195,7 @@ def text_of(page):
     texts = []
     reader = HTMLParser()
     reader.handle_data = texts.append
-    reader.feed(page.read_text(encoding="utf-8"))
+    reader.feed(page.read_text(encoding="utf-8").replace(str(page.parent), "HERE"))
     return [text for text in texts if not text.strip().endswith(" s") and "took" not in text]
 
 

@@ -72,18 +72,6 @@ def test_a_baseline_may_be_named(run, tmp_path):
     assert result.stdout.startswith("ridge: 8 models. On ")
 
 
-def test_the_method_may_come_from_a_study(run, tmp_path, monkeypatch):
-    class Found:
-        advised = "ridge"
-
-    monkeypatch.setattr(command.Study, "open", lambda folder: Found)
-    words = ("fit", "diabetes", "--from", tmp_path, "--out", tmp_path / "model", "-j", 1)
-    result = run(*words)
-    assert result.stdout.startswith("ridge: 8 models")
-    both = run(*words, "--method", "erm")
-    assert both.exit_code == 2
-
-
 def test_it_says_how_good_the_model_is_and_how_to_use_it(run, tmp_path):
     folder = tmp_path / "models" / "first"
     result = run("fit", "synthetic-sine", *QUICK, "--out", folder)

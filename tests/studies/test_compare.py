@@ -344,7 +344,7 @@ def test_the_folder_of_ones_own_network_has_a_report_that_speaks_of_it_and_no_mo
     assert "MLP(" not in page
     assert "problem.make_net(split, seed=0)" in page
     assert "regaug fit" not in page
-    with pytest.raises(ArgumentError, match="knows no table"):
+    with pytest.raises(ArgumentError, match="made from splits"):
         own.model()
 
 
@@ -449,21 +449,21 @@ def test_a_folder_keeps_runs_facts_report_and_model(tmp_path):
     assert names == {"study.json", "about.json", "report.html", "model", TARGETS}
     assert study.folder == tmp_path
     assert read_facts(tmp_path) == study.facts
-    model = study.model()
+    model = study.model(quick=True)  # which lies there
     assert isinstance(model, Ensemble)
     assert model.method == study.advised
-    again = replace(study, folder=None).model()
+    again = study.model(data, quick=True)
     assert torch.equal(model.predict([[0.1, 0.2]]).mean, again.predict([[0.1, 0.2]]).mean)
-    assert Study.open(tmp_path).model().method == model.method
+    assert Study.open(tmp_path).model(quick=True).method == model.method
 
 
 def test_the_model_of_a_large_table_is_fitted_to_some_of_its_rows(tmp_path, monkeypatch):
-    monkeypatch.setattr("regaug.studies.compare.QUICK_ROWS", 30)
+    monkeypatch.setattr("regaug.ensemble.entry.QUICK_ROWS", 30)
     data = make_data()
     study = compare(data, methods=["mixup"], trials=1, splits=2, out=tmp_path)
     assert len(data) > 30
     assert study.data is data
-    assert study.model().held_out.n == 9  # what 30 rows put aside
+    assert study.model(quick=True).held_out.n == 9  # what 30 rows put aside
 
 
 def test_the_facts_of_a_named_data_set_and_of_a_table_say_how_they_were_named(tmp_path):

@@ -11,12 +11,12 @@ import typer
 
 from regaug._files import JSON
 from regaug.cli import options
+from regaug.cli.advice import advice_of, show_advice
 from regaug.cli.live import Live
 from regaug.formatting import duration
 from regaug.studies.compare import compare as run_study
 from regaug.studies.leaderboard import leaderboard
-from regaug.studies.plan import QUICK_ROWS
-from regaug.studies.study import MODEL, REPORT, Study
+from regaug.studies.study import REPORT, Study
 
 
 def compare(
@@ -97,6 +97,7 @@ def compare(
             )
             typer.echo(f"\n{study.verdict.text}")
             options.print_checks(study.checks)
+            show_advice(study)
             _show_files(study)
     if as_json:
         options.print_json(found)
@@ -106,22 +107,10 @@ def _show_files(study: Study) -> None:
     if study.folder is None:
         return
     typer.echo(f"\nreport: {study.folder / REPORT}")
-    if (study.folder / MODEL).is_dir():
-        is_large = study.data is not None and len(study.data) > QUICK_ROWS
-        rows = f" to {QUICK_ROWS:,} of the rows" if is_large else ""
-        typer.echo(
-            f"model:  {study.folder / MODEL} ({study.advised}, fitted quickly{rows}; `regaug fit` "
-            "tries more, and keeps the rows of its intervals apart from every choice)"
-        )
     typer.echo(f"runs:   {study.folder}")
 
 
 def _as_dict(study: Study) -> dict[str, JSON]:
     folder = study.folder or Path()
-    model = folder / MODEL
-    return {
-        "folder": str(folder),
-        "report": str(folder / REPORT),
-        "model": str(model) if model.is_dir() else None,
-        **study.to_dict(),
-    }
+    found = {"folder": str(folder), "report": str(folder / REPORT)}
+    return {**found, **advice_of(study), **study.to_dict()}

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -38,9 +38,16 @@ def fit(
     ] = None,
     study: Annotated[
         Path | None,
-        typer.Option("--from", help="Folder of a study: fit what its verdict says to use."),
+        typer.Option(
+            "--from",
+            help="Folder of a study: fit what its verdict says to use, or the method that is "
+            "named, with the settings that the study has found.",
+        ),
     ] = None,
     members: Annotated[int, typer.Option(help="Nets in the ensemble of a named method.")] = 8,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Try less: three folds, no augmentation, 2,000 rows.")
+    ] = False,
     seed: Annotated[int, typer.Option(help="The same seed gives the same model.")] = 0,
     jobs: options.Jobs = 2,
     as_json: options.AsJSON = False,
@@ -54,17 +61,25 @@ def fit(
 
     regaug fit houses.csv --target price --method gp --out model/
 
+    regaug fit houses.csv --target price --from runs/houses --out model/
+
     regaug fit houses.csv --target price --method foma-rho --members 16 --out model/
     """
-    if method is not None and study is not None:
-        raise typer.BadParameter("`--method` and `--from` both say what to fit. Give one of them.")
     data = options.open_data(source, target=target, group=group, time=time, drop=drop)
     _check_free(out)
-    chosen = method or (AUTO if study is None else Study.open(study).advised)
+    found = None if study is None else Study.open(study)
     with _shown() as shown:
-        model = fit_model(
-            data, method=chosen, members=members, seed=seed, jobs=jobs, progress=shown
-        )
+        how: dict[str, Any] = {
+            "members": members,
+            "seed": seed,
+            "quick": quick,
+            "jobs": jobs,
+            "progress": shown,
+        }
+        if found is None:
+            model = fit_model(data, method=method or AUTO, **how)
+        else:
+            model = found.model(data, method=method, **how)
     model.save(out)
     scores = model.held_out
     if as_json:

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from regaug.cli.advice import advice_of, show_advice
 from regaug.cli.options import AsJSON, print_checks, print_json
 from regaug.exceptions import StoreError
 from regaug.report.plots import draw_plots, save_plots
@@ -41,11 +42,13 @@ def report(
             "recommended": study.verdict.recommended,
             "use": study.verdict.use,
             "checks": [check.to_dict() for check in study.checks],
+            **advice_of(study),
         }
         print_json(found)
         return
     typer.echo(study.verdict.text)
     print_checks(study.checks)
+    show_advice(study)
     typer.echo(f"\nThe report is in {path}.")
     if saved:
         typer.echo(f"{len(saved)} plots are in {svg}.")

@@ -1,6 +1,6 @@
 """The one call that fits a model to a table, whatever it is made of."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -13,13 +13,16 @@ from regaug.ensemble.candidates import Observer
 from regaug.ensemble.contents import AUTO, NETS
 from regaug.ensemble.fit import fit_ensemble
 from regaug.ensemble.model import Ensemble
-from regaug.ensemble.rows import check_table
+from regaug.ensemble.rows import check_table, some_rows
 from regaug.exceptions import ArgumentError
 from regaug.training.bar import bar_from_first_call
-from regaug.training.recipe import default_recipe
+from regaug.training.recipe import HIDDEN, default_recipe
+from regaug.training.settings import Settings
 
-# What is fitted fold by fold.
-BLENDS = (AUTO, NETS, *BASELINES)
+# What is fitted fold by fold; the mean is there for a study that finds nothing better.
+BLENDS = (AUTO, NETS, *BASELINES, "mean")
+# A quick fit of more rows than that looks at so many of them, and so does a quick study.
+QUICK_ROWS = 2_000
 
 
 def fit(
@@ -28,6 +31,9 @@ def fit(
     method: str = AUTO,
     members: int = 8,
     method_settings: Mapping[str, object] | None = None,
+    settings: Settings | None = None,
+    log: bool = False,
+    hidden: Sequence[int] = HIDDEN,
     seed: int = 0,
     quick: bool = False,
     jobs: int = 1,
@@ -40,13 +46,19 @@ def fit(
         method: ``"auto"`` is the best model there is: a blend of nets and baselines, whose shares
             are chosen on rows that they have not learned. ``"nets"`` leaves the baselines out;
             ``"ridge"``, ``"boosting"``, ``"trees"`` and ``"gp"`` are one of them alone. One of
-            ``regaug.methods.names()`` is an ensemble of nets trained with it, without a search.
+            ``regaug.methods.names()`` is an ensemble of nets trained with it, without a search;
+            ``study.model(data)`` trains it with what a study has found.
         members: Nets in the ensemble of a method that is named. The other models have as many as
             their folds and shares ask for.
         method_settings: Settings of the method that differ from its defaults, such as
             ``{"rho": 0.95}``; None if no method is named.
+        settings: All settings of the nets of a method that is named, as a study has found them; a
+            sensible recipe and the method's defaults if None.
+        log: Fit the logarithm of the targets, which must be positive, with a method that is named.
+        hidden: Widths of the hidden layers of the nets.
         seed: Decides everything.
-        quick: Try less for a blend: fewer folds and recipes, and plain training alone.
+        quick: Try less for a blend: three folds, and plain training alone. Of a table with more
+            than 2,000 rows, so many are looked at.
         jobs: Worker processes; the model does not depend on it. A named method needs one only.
         progress: True for a progress bar, or a function that is told how far a blend has come
             (:class:`regaug.ensemble.FitProgress`).
@@ -64,26 +76,47 @@ def fit(
         ridge: 8 models
     """
     jobs = check_integer("jobs", jobs, 1)
+    lookup("method", method, dict.fromkeys((*methods.names(), *BLENDS)))
+    given = {"method_settings": method_settings, "settings": settings, "log": log}
+    _check_settings(method, given)
+    data = some_rows(check_table(data), QUICK_ROWS, seed=seed) if quick else data
     if method in BLENDS:
-        if method_settings:
-            raise ArgumentError(
-                f"`method_settings` must be None with method={method!r}, got {method_settings!r}: "
-                "it has no settings, or each of its methods has settings of its own. Name a method."
-            )
         with _observer(progress) as observer:
             return fit_blend(
-                data, method=method, seed=seed, quick=quick, jobs=jobs, observer=observer
+                data,
+                method=method,
+                hidden=hidden,
+                seed=seed,
+                quick=quick,
+                jobs=jobs,
+                observer=observer,
             )
-    lookup("method", method, dict.fromkeys((*methods.names(), *BLENDS)))
     own = default_recipe(len(check_table(data)))
     return fit_ensemble(
         data,
         method=method,
-        settings=replace(own, method_settings=dict(method_settings or {})),
+        settings=settings or replace(own, method_settings=dict(method_settings or {})),
+        suited=settings is not None,
         members=members,
+        hidden=hidden,
         seed=seed,
+        log=log,
         progress=progress is True,
     )
+
+
+def _check_settings(method: str, given: Mapping[str, object]) -> None:
+    """Refuse settings of what has none, and those that are given twice."""
+    if method in BLENDS and (named := [name for name, value in given.items() if value]):
+        raise ArgumentError(
+            f"`{named[0]}` must be left out with method={method!r}, got {given[named[0]]!r}: it "
+            "has no settings, or each of its methods has settings of its own. Name a method."
+        )
+    if given["settings"] is not None and given["method_settings"]:
+        raise ArgumentError(
+            "`method_settings` must be None with `settings`, which hold those of the method, got "
+            f"{given['method_settings']!r}. Put them there."
+        )
 
 
 @contextmanager

@@ -28,6 +28,7 @@ def fit_ensemble(
     hidden: Sequence[int] = HIDDEN,
     seed: int = 0,
     log: bool = False,
+    suited: bool = False,
     progress: bool = False,
 ) -> Ensemble:
     """Fit an ensemble of table nets to all rows of a table.
@@ -45,14 +46,19 @@ def fit_ensemble(
         hidden: Widths of the hidden layers.
         seed: Decides which rows are put aside, and everything about the members.
         log: Fit the logarithm of the targets, which must be positive.
+        suited: Lower settings that ask for more training rows than there are; otherwise they are an
+            error.
         progress: Show a progress bar.
     """
-    methods.get(method)  # an unknown name is an error before anything is trained
+    known = methods.get(method)  # an unknown name is an error before anything is trained
     members = check_integer("members", members, 1, MOST_MEMBERS)
     ready = Prepared.of(data, seed=seed)
     scale, folds = ready.scale(log=log), validation_rows(ready.data, ready.rest, members, seed)
     splits = ready.splits(folds, log=log)
     settings = replace(settings or default_recipe(len(ready.rest)), seed=seed)
+    if suited:
+        own = known.lowered(settings.method_settings, min(len(split.train) for split in splits))
+        settings = replace(settings, method_settings=own)
     trained = train_members(splits, method, settings, hidden=hidden, scale=scale, progress=progress)
     nets, bounds = trained.members, ready.bounds(log=log)
     # The error that is expected is that of every member on its own validation rows.

@@ -13,7 +13,7 @@ from regaug.formatting import count, number, percent
 from regaug.report import drawing
 from regaug.report.plots import draw_plots
 from regaug.report.plots_methods import worst_groups
-from regaug.report.recipe import command_recipe, python_recipe
+from regaug.report.recipe import about_model, command_recipe, net_recipe, python_recipe
 from regaug.report.tables import detail_table, pair_table, target_tables
 from regaug.runs.record import RunRecord
 from regaug.studies.amounts import amount
@@ -83,8 +83,11 @@ def render(study: Study) -> str:
         recommended=recommended,
         use=study.verdict.use,
         alpha=f"{1.0 - comparison.level:.2g}",
-        python=python_recipe(study, recommended),
-        command=command_recipe(study, recommended),
+        advised=study.advised,
+        command=command_recipe(study),
+        python=python_recipe(study),
+        about_model=about_model(study),
+        net=net_recipe(study, recommended),
         colors={"light": drawing.LIGHT, "dark": drawing.DARK},
         style=Markup(drawing.page_style()),
         versions=_versions(study),

@@ -9,12 +9,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from regaug import _random
 from regaug.data import read_table
 from regaug.data.base import Data, Split
 from regaug.data.splits import SplitRule
 from regaug.data.tabular.table import Table
-from regaug.ensemble import leave_out
+from regaug.ensemble.entry import QUICK_ROWS
 from regaug.exceptions import ArgumentError, ArgumentTypeError, RegaugError
 from regaug.metrics import MetricName
 from regaug.problems import MOST_ROWS, Problem
@@ -25,7 +24,7 @@ from regaug.runs.tasks import Executor, Report, Workforce, do_runs, estimate_sec
 from regaug.runs.worker import Worker
 from regaug.studies.config import Search
 from regaug.studies.facts import describe, write_facts
-from regaug.studies.plan import QUICK_ROWS, QUICK_SPLITS, SPLITS, Plan, make_plan
+from regaug.studies.plan import QUICK_SPLITS, SPLITS, Plan, make_plan
 from regaug.studies.rounds import plan_rounds
 from regaug.studies.study import MODEL, REPORT, Study
 from regaug.studies.targets import make_targets, write_targets
@@ -210,19 +209,11 @@ def _finish(study: Study, folder: Path, seed: int, jobs: int) -> Study:
     if not study.is_complete or study.data is None or (folder / MODEL).is_dir():
         return study
     try:
-        some = replace(study, folder=None, data=_some_rows(study.data, seed))
-        some.model(seed=seed, quick=True, jobs=jobs).save(folder / MODEL)
+        study.model(study.data, seed=seed, quick=True, jobs=jobs).save(folder / MODEL)
     except RegaugError as error:  # the study is worth telling all the same
         return replace(study, notes=[*study.notes, f"No model was made: {error}"])
+    study.report(folder / REPORT)  # which speaks of the model, too
     return study
-
-
-def _some_rows(data: Data, seed: int) -> Data:
-    """Return as many rows of a table as can be fitted quickly."""
-    if len(data) <= QUICK_ROWS:
-        return data
-    order = _random.numpy_generator(_random.Stream.SUBSAMPLE, seed).permutation(len(data))
-    return leave_out(data, order[QUICK_ROWS:])
 
 
 def _open(data: AnyData, target: str | Sequence[str] | None) -> Problem | Data | Sequence[Split]:

@@ -23,8 +23,6 @@ QUICK_METHODS = (REFERENCE, "mixup", "c-mixup", "ada", "foma-rho")
 # Runs of every method on a split, in the second stage.
 TRIALS, QUICK_TRIALS = 6, 3
 SPLITS, QUICK_SPLITS = 10, 5
-# A quick study of more rows than that looks at so many of them, and so does a study's model.
-QUICK_ROWS = 2_000
 # Recipes of the first stage: so many for each trial of the second one, and not fewer than that.
 RECIPES_PER_TRIAL, FEWEST_RECIPES = 2, 6
 # What a recipe says of any network; all else is about the form of the table net.

@@ -4,11 +4,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from regaug._files import JSON
+from regaug._registry import lookup
 from regaug.data.base import Data
 from regaug.ensemble import Ensemble, fit
+from regaug.ensemble.candidates import Observer as FitObserver
 from regaug.ensemble.entry import BLENDS
 from regaug.exceptions import ArgumentError, StoreError
 from regaug.metrics import Scores
@@ -27,6 +29,8 @@ from regaug.studies.statistics import Comparison, analyze
 from regaug.studies.steps import Steps
 from regaug.studies.targets import TARGETS, Targets, read_targets
 from regaug.studies.verdict import Verdict, make_verdict
+from regaug.training.recipe import HIDDEN
+from regaug.training.settings import Settings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -230,27 +234,48 @@ class Study:
         return report_writers[0](self, Path(path))
 
     def model(
-        self, *, members: int = 8, seed: int = 0, quick: bool = False, jobs: int = 1
+        self,
+        data: Data | None = None,
+        *,
+        method: str | None = None,
+        members: int = 8,
+        seed: int = 0,
+        quick: bool = False,
+        jobs: int = 1,
+        progress: bool | FitObserver | None = None,
     ) -> Ensemble:
-        """Return a model that is fitted as the study advises.
+        """Fit the model that the study advises: the one of ``regaug fit --from``.
 
-        One that lies in the study's folder is read; otherwise it is fitted, which needs the data.
+        A method that is named is trained with the recipe and the settings that were the best of the
+        study (:meth:`settings_of`); a blend chooses its own, fold by fold.
 
         Args:
+            data: The table to fit it to; the one that was compared if it is at hand.
+            method: Another row than the one to use.
             members: Nets in an ensemble that is fitted with a single method.
             seed: Decides everything about it.
-            quick: Try less for a blend, as for the model that a study leaves in its folder.
+            quick: Try less, as for the model that a study leaves in its folder, which is read
+                where that is the one that is asked for.
             jobs: Worker processes of a blend.
+            progress: True for a progress bar, or a function that is told how far it has come.
         """
-        if self.folder is not None and (self.folder / MODEL).is_dir():
-            return Ensemble.load(self.folder / MODEL)
-        if self.data is None:
-            raise ArgumentError(
-                "The study knows no table to fit a model to: it was read from a folder without a "
-                "model, or made from splits. Use regaug.fit(data)."
-            )
+        if quick and (data, method, seed) == (None, None, self.config.seed) and self._has_model:
+            return Ensemble.load(self._model_folder)
+        table = self._check_table(data)
+        name = self.advised if method is None else method
+        options: dict[str, Any] = {}
+        if name in self.best:
+            run = self.best[name]
+            options = {"settings": self.settings_of(name), "log": run.log, "members": members}
         return fit(
-            self.data, method=self.advised, members=members, seed=seed, quick=quick, jobs=jobs
+            table,
+            method=name,
+            hidden=self.config.hidden or HIDDEN,
+            seed=seed,
+            quick=quick,
+            jobs=jobs,
+            progress=progress,
+            **options,
         )
 
     @property
@@ -258,3 +283,32 @@ class Study:
         """What :func:`regaug.fit` is to be told: the row to use if it can be fitted to a table."""
         use = self.verdict.use
         return use if use in BLENDS else self.verdict.recommended
+
+    def settings_of(self, method: str) -> Settings:
+        """Return the recipe and the settings of a method that are the best over all splits."""
+        own = lookup("method of the study", method, self.best).settings or Settings()
+        # Whether others were ahead matters among the runs of a split alone.
+        return replace(own, seed=0, halve=False)
+
+    @property
+    def _model_folder(self) -> Path:
+        return (self.folder or Path()) / MODEL
+
+    @property
+    def _has_model(self) -> bool:
+        return self.folder is not None and self._model_folder.is_dir()
+
+    def _check_table(self, data: Data | None) -> Data:
+        table = self.data if data is None else data
+        if table is None:
+            raise ArgumentError(
+                "`data` must be the table to fit a model to, got None: the study was read from a "
+                "folder, or made from splits. Give it: study.model(data)."
+            )
+        names, wanted = getattr(table, "targets", None), self.config.target_names
+        if names is not None and tuple(names) != wanted:
+            raise ArgumentError(
+                f"`data` must have the targets of the study, {', '.join(wanted)}, got "
+                f"{', '.join(names)}."
+            )
+        return table
