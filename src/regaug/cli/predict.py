@@ -6,8 +6,10 @@ from typing import Annotated, Any
 import typer
 
 from regaug.cli.options import AsJSON, print_json, write_table
+from regaug.cli.scores import as_plain, show_scores
 from regaug.data.tabular.sources import read_frame
 from regaug.ensemble import Ensemble
+from regaug.formatting import percent
 
 DELIMITERS = {".csv": ",;\t", ".tsv": "\t", ".tab": "\t"}  # as in reading, the first that fits
 
@@ -19,33 +21,40 @@ def predict(
     interval: Annotated[
         float | None,
         typer.Option(
-            help="Share of rows whose target is to lie in its interval; 0.9 if the model has "
-            "intervals."
+            help="Share of rows whose target is to lie in its interval; 0.9, or what the rows that "
+            "were put aside allow."
         ),
     ] = None,
     as_json: AsJSON = False,
 ) -> None:
     """Predict every row of a table; its own columns are kept.
 
-    New columns: the mean of the nets, how far they disagree, and the ends of an interval. A model
-    that was trained on all its rows has no intervals.
+    New columns: the mean of the models, how far they disagree, and the ends of an interval. A model
+    that was trained on all its rows has no intervals. If the table has the target, it says how good
+    the predictions are, by group if the model was fitted with --group.
 
     Example: regaug predict model/ new.csv -o predicted.csv
     """
     ensemble = Ensemble.load(model)
-    if interval is None and ensemble.calibration is not None:
-        interval = 0.9
+    level = ensemble.usual_interval if interval is None else interval
     frame = read_frame(source)
     # A model of a named data set was fitted on an array: its columns have an order and no names.
     rows = frame if ensemble.preparation.encoder else frame.to_numpy()
-    prediction = ensemble.predict(rows, interval=interval)
+    prediction = ensemble.predict(rows, interval=level)
     if out.suffix.lower() != ".parquet":
         frame = _as_written(Path(source).expanduser(), frame)
     write_table(prediction.to_frame(frame), out)
     if as_json:
-        print_json({"rows": len(frame), "written": str(out)})
-    else:
-        typer.echo(f"{len(frame):,} rows predicted; written to {out}.")
+        found = {"rows": len(frame), "written": str(out), "interval": level}
+        print_json(found | as_plain(prediction))
+        return
+    typer.echo(f"{len(frame):,} rows predicted; written to {out}.")
+    if interval is None and level is not None and level < 0.9:
+        typer.echo(
+            f"The intervals hold for {percent(level)} of new rows: the model has put aside too few "
+            "for more."
+        )
+    show_scores(prediction, level)
 
 
 def _as_written(path: Path, frame: Any) -> Any:

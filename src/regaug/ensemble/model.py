@@ -1,17 +1,20 @@
 """The fitted model, and what it predicts."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
 from torch import Tensor
 
 from regaug.data.tabular.sources import read_frame
+from regaug.data.tabular.table import Table
 from regaug.ensemble.component import combine
 from regaug.ensemble.contents import Contents
 from regaug.ensemble.folder import read_model, write_model
 from regaug.ensemble.shares import describe, shares_of
+from regaug.ensemble.truth import Truth
 from regaug.exceptions import ArgumentError
+from regaug.metrics import Scores
 from regaug.training.settings import Settings
 
 
@@ -26,6 +29,9 @@ class Prediction:
             spread, says how far off the mean may be.
         low: Lower ends of the intervals, if they were asked for.
         high: Upper ends of the intervals, if they were asked for.
+        scores: How good it is, on the rows of a table that has the targets; by group too, if it has
+            the column of groups. None if it does not have them.
+        coverage: Share of these rows whose target lies in its interval, for each target.
     """
 
     targets: tuple[str, ...]
@@ -33,6 +39,8 @@ class Prediction:
     spread: Tensor = field(repr=False)
     low: Tensor | None = field(default=None, repr=False)
     high: Tensor | None = field(default=None, repr=False)
+    scores: Scores | None = None
+    coverage: tuple[float, ...] | None = None
 
     def __len__(self) -> int:
         return len(self.mean)
@@ -152,9 +160,23 @@ class Ensemble(Contents):
                 come from where the calibration rows came from. None gives no intervals.
 
         Returns:
-            Means, spreads and intervals, a row for each row of ``source``.
+            Means, spreads and intervals, a row for each row of ``source``; scores if the targets
+            are among its columns.
         """
-        return self.predict_inputs(self.preparation(source), interval=interval)
+        if self.preparation.encoder is not None:
+            source = source.frame if isinstance(source, Table) else read_frame(source)
+        found = self.predict_inputs(self.preparation(source), interval=interval)
+        truth = Truth.find(source, self.targets, self.group)
+        if truth is None:
+            return found
+        low, high = found.low, found.high
+        coverage = None if low is None or high is None else truth.coverage(low, high)
+        return replace(found, scores=truth.score(found.mean), coverage=coverage)
+
+    @property
+    def usual_interval(self) -> float | None:
+        """The level of intervals where none is asked for: 0.9, or what its few rows allow."""
+        return None if self.calibration is None else min(0.9, self.calibration.highest)
 
     def predict_inputs(self, x: Tensor, *, interval: float | None = None) -> Prediction:
         """Predict from what :attr:`preparation` returns, ``(n, d)``."""
