@@ -136,12 +136,25 @@ def test_wrong_usage_exits_with_two(run, houses, arguments):
     assert run("fit", houses, "--target", "price", *arguments).exit_code == 2
 
 
-def test_a_full_disk_leaves_the_model_that_was_there(fails, model, houses, tmp_path, monkeypatch):
+def test_a_full_disk_leaves_the_model_that_was_there(run, model, houses, tmp_path, monkeypatch):
     def full(*arguments):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     before = {file.name: file.read_bytes() for file in model.iterdir()}
     monkeypatch.setattr(_files.os, "replace", full)
-    line = fails("fit", houses, "--target", "price", *QUICK, "--seed", 5, "--out", model)
-    assert "No space left on device" in line
+    result = run("fit", houses, "--target", "price", *QUICK, "--seed", 5, "--out", model)
+    assert result.exit_code == 1
+    assert "No space left on device" in result.stderr.splitlines()[-1]
     assert {file.name: file.read_bytes() for file in model.iterdir()} == before
+
+
+def test_it_says_how_long_it_takes_and_what_the_time_did_not_allow(run, tmp_path, small_blend):
+    words = ("fit", "diabetes", "-j", 1, "--out", tmp_path / "model", "--max-minutes", 1e-9)
+    result = run(*words)
+    assert result.exit_code == 0, result.output
+    assert "18 runs; this takes about" in result.stderr
+    assert "The time was up before all was tried; left out: " in result.stdout
+    notes = json.loads(run(*words, "--json").stdout)["notes"]
+    assert "gp, mixup" in notes[0]
+    result = run("fit", "synthetic-sine", *QUICK, "--out", tmp_path / "nets")
+    assert "At most 200 epochs; this takes about" in result.stderr

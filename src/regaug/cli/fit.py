@@ -8,13 +8,13 @@ from typing import Annotated, Any
 import typer
 
 from regaug.cli import options
-from regaug.cli.live import announce
 from regaug.cli.scores import in_words, target_table
 from regaug.ensemble import Ensemble
 from regaug.ensemble.candidates import FitProgress
 from regaug.ensemble.contents import AUTO
 from regaug.ensemble.entry import fit as fit_model
 from regaug.exceptions import CheckpointError
+from regaug.formatting import count, duration
 from regaug.metrics import Scores
 from regaug.studies.study import Study
 from regaug.training.bar import bar_from_first_call
@@ -48,6 +48,10 @@ def fit(
     quick: Annotated[
         bool, typer.Option("--quick", help="Try less: three folds, no augmentation, 2,000 rows.")
     ] = False,
+    max_minutes: Annotated[
+        float | None,
+        typer.Option(help="Begin nothing new after so many minutes, and use what is finished."),
+    ] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same model.")] = 0,
     jobs: options.Jobs = 2,
     as_json: options.AsJSON = False,
@@ -74,6 +78,7 @@ def fit(
             "seed": seed,
             "quick": quick,
             "jobs": jobs,
+            "max_minutes": max_minutes,
             "progress": shown,
         }
         if found is None:
@@ -90,12 +95,15 @@ def fit(
                 "method": model.method,
                 "models": len(model),
                 "shares": model.shares,
+                "notes": model.notes,
                 "held_out": held_out,
             }
         )
         return
     if scores is not None:
         _print_scores(model, scores)
+    for note in model.notes:
+        typer.echo(note)
     typer.echo(f"The model is in {out}. Predict with: regaug predict {out} NEW.csv -o OUT.csv")
 
 
@@ -115,8 +123,11 @@ def _shown() -> Iterator[Callable[[FitProgress], None]]:
 
         def observe(progress: FitProgress) -> None:
             if not progress.done:
-                announce(progress.total, 0, progress.seconds_left, ())
-            show(progress.done, progress.total, progress.method)
+                planned = count(progress.total, progress.unit)
+                most = "At most " if progress.unit == "epoch" else ""
+                takes = f"this takes about {duration(progress.seconds_left)}"
+                typer.echo(f"{most}{planned}; {takes}.", err=True)
+            show(progress.done, progress.total, progress.words, progress.unit)
 
         yield observe
 

@@ -64,6 +64,7 @@ def fit_blend(
     seed: int = 0,
     quick: bool = False,
     jobs: int = 1,
+    until: float | None = None,
     observer: Observer | None = None,
 ) -> Ensemble:
     """Fit a blend of nets and baselines, of nets alone, or a baseline.
@@ -87,6 +88,8 @@ def fit_blend(
         seed: Decides everything.
         quick: Fewer folds and recipes, and plain training alone.
         jobs: Worker processes; the model does not depend on it.
+        until: When to begin nothing new, in seconds since 1970; None for never. What is finished
+            then is the model, one candidate at least, and its notes say what was left out.
         observer: Told how far it has come.
     """
     ready = Prepared.of(data, seed=seed)
@@ -98,6 +101,8 @@ def fit_blend(
     if has_nets:
         recipes = draw_recipes(amounts.recipes, seed=seed, rows=len(split.train))
         tries = [Try(PLAIN, i, log and i % 2 == 1, own) for i, own in enumerate(recipes)] + tries
+    if until is not None:  # a line is fitted at once, so that there is something
+        tries.sort(key=lambda own: own.method != "ridge")
     later = len(METHODS) * amounts.repeats if has_nets else 0
     bench = Folds(
         ready,
@@ -106,6 +111,7 @@ def fit_blend(
         seed=seed,
         jobs=jobs,
         total=(len(tries) + later) * len(folds),
+        until=until,
         observer=observer,
     )
     found, target = bench.fit(tries), bench.target
@@ -115,12 +121,27 @@ def fit_blend(
         best = sorted(nets, key=lambda own: _error(own, target))[: amounts.repeats]
         places = [(name, i, own.tried) for name in METHODS for i, own in enumerate(best)]
         nets += bench.fit([Try(name, i, own.log, own.recipe) for name, i, own in places])
+    elif later and bench.is_over():
+        bench.left_out += [Try(name, 0) for name in METHODS]
     shares = _shares(nets, baselines, target)
     components = [own.as_component(share) for own, share in shares]
     mean = sum((share * own.predicted for own, share in shares), torch.zeros_like(target))
     scale = ready.scale(log=log)
     errors = scale.transform(mean) - scale.transform(target)
-    return ready.finish(method, components, errors, log=log)
+    return ready.finish(method, components, errors, log=log, notes=_left_out(bench))
+
+
+def _left_out(bench: Folds) -> list[str]:
+    """Say what is missing because the time was up."""
+    missing = list(dict.fromkeys(own.method for own in bench.left_out))
+    short = list(dict.fromkeys(own.method for own in bench.cut_short))
+    notes = [f"The time was up before all was tried; left out: {', '.join(missing)}."]
+    notes = notes if missing else []
+    if short:
+        notes.append(
+            f"The time was up before the nets were trained to the end: {', '.join(short)}."
+        )
+    return notes
 
 
 def _baselines(method: str, split: Split) -> Sequence[str]:

@@ -1,11 +1,12 @@
 """The one call that fits a model to a table, whatever it is made of."""
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
 from regaug import methods
-from regaug._checks import check_integer
+from regaug._checks import check_integer, check_range
 from regaug._registry import lookup
 from regaug.data.base import Data
 from regaug.ensemble.blend import BASELINES, fit_blend
@@ -37,6 +38,7 @@ def fit(
     seed: int = 0,
     quick: bool = False,
     jobs: int = 1,
+    max_minutes: float | None = None,
     progress: bool | Observer | None = None,
 ) -> Ensemble:
     """Fit a model to all rows of a table: one that says how sure it is.
@@ -60,7 +62,10 @@ def fit(
         quick: Try less for a blend: three folds, and plain training alone. Of a table with more
             than 2,000 rows, so many are looked at.
         jobs: Worker processes; the model does not depend on it. A named method needs one only.
-        progress: True for a progress bar, or a function that is told how far a blend has come
+        max_minutes: Begin nothing new after so many minutes, and use what is finished: a blend of
+            the candidates that there are, one at least, or the nets as far as they have learned.
+            ``model.notes`` says what was left out.
+        progress: True for a progress bar, or a function that is told how far it has come
             (:class:`regaug.ensemble.FitProgress`).
 
     Returns:
@@ -75,13 +80,16 @@ def fit(
         >>> print(model)
         ridge: 8 models
     """
-    jobs = check_integer("jobs", jobs, 1)
+    jobs, start = check_integer("jobs", jobs, 1), time.time()
+    if max_minutes is not None:
+        check_range("max_minutes", max_minutes, 0.0, open_low=True)
+    until = None if max_minutes is None else start + 60 * max_minutes
     lookup("method", method, dict.fromkeys((*methods.names(), *BLENDS)))
     given = {"method_settings": method_settings, "settings": settings, "log": log}
     _check_settings(method, given)
     data = some_rows(check_table(data), QUICK_ROWS, seed=seed) if quick else data
-    if method in BLENDS:
-        with _observer(progress) as observer:
+    with _observer(progress) as observer:
+        if method in BLENDS:
             return fit_blend(
                 data,
                 method=method,
@@ -89,20 +97,22 @@ def fit(
                 seed=seed,
                 quick=quick,
                 jobs=jobs,
+                until=until,
                 observer=observer,
             )
-    own = default_recipe(len(check_table(data)))
-    return fit_ensemble(
-        data,
-        method=method,
-        settings=settings or replace(own, method_settings=dict(method_settings or {})),
-        suited=settings is not None,
-        members=members,
-        hidden=hidden,
-        seed=seed,
-        log=log,
-        progress=progress is True,
-    )
+        own = default_recipe(len(check_table(data)))
+        return fit_ensemble(
+            data,
+            method=method,
+            settings=settings or replace(own, method_settings=dict(method_settings or {})),
+            suited=settings is not None,
+            members=members,
+            hidden=hidden,
+            seed=seed,
+            log=log,
+            until=until,
+            observer=observer,
+        )
 
 
 def _check_settings(method: str, given: Mapping[str, object]) -> None:
@@ -126,4 +136,4 @@ def _observer(progress: bool | Observer | None) -> Iterator[Observer | None]:
         yield progress or None
         return
     with bar_from_first_call("run") as show:
-        yield lambda event: show(event.done, event.total, event.method)
+        yield lambda event: show(event.done, event.total, event.words, event.unit)

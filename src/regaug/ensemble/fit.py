@@ -1,20 +1,28 @@
 """Fit an ensemble of nets: put rows aside, train the members as one stack, calibrate."""
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from itertools import count
 
 import torch
 
 from regaug import methods
 from regaug._checks import check_integer
-from regaug.data.base import Data
+from regaug.data.base import Data, Split
+from regaug.ensemble.candidates import FitProgress, Observer
 from regaug.ensemble.component import Component
-from regaug.ensemble.members import train_members
+from regaug.ensemble.members import Trained, train_members
 from regaug.ensemble.model import Ensemble
 from regaug.ensemble.prepared import Prepared
 from regaug.ensemble.rows import validation_rows
+from regaug.problems import Cost, Problem
+from regaug.runs.run import Run
+from regaug.runs.tasks import estimate_seconds
 from regaug.training import Settings
 from regaug.training.recipe import HIDDEN, default_recipe
+from regaug.training.stacked import MOST_RUNS
 
 MOST_MEMBERS = 1_000
 
@@ -29,7 +37,8 @@ def fit_ensemble(
     seed: int = 0,
     log: bool = False,
     suited: bool = False,
-    progress: bool = False,
+    until: float | None = None,
+    observer: Observer | None = None,
 ) -> Ensemble:
     """Fit an ensemble of table nets to all rows of a table.
 
@@ -48,7 +57,8 @@ def fit_ensemble(
         log: Fit the logarithm of the targets, which must be positive.
         suited: Lower settings that ask for more training rows than there are; otherwise they are an
             error.
-        progress: Show a progress bar.
+        until: When to stop, in seconds since 1970, with what was learned by then; None for never.
+        observer: Told how far it has come, after every epoch.
     """
     known = methods.get(method)  # an unknown name is an error before anything is trained
     members = check_integer("members", members, 1, MOST_MEMBERS)
@@ -59,7 +69,10 @@ def fit_ensemble(
     if suited:
         own = known.lowered(settings.method_settings, min(len(split.train) for split in splits))
         settings = replace(settings, method_settings=own)
-    trained = train_members(splits, method, settings, hidden=hidden, scale=scale, progress=progress)
+    with _told(observer, method, splits[0], settings, members) as tell:
+        trained = train_members(
+            splits, method, settings, hidden=hidden, scale=scale, until=until, tell=tell
+        )
     nets, bounds = trained.members, ready.bounds(log=log)
     # The error that is expected is that of every member on its own validation rows.
     errors = []
@@ -68,4 +81,43 @@ def fit_ensemble(
         found = bounds.clamp(scale.inverse(nets(part.x[:])[member]))
         errors.append(scale.transform(found) - part.y)
     component = Component(method, 1.0, nets, trained.settings)
-    return ready.finish(method, [component], torch.cat(errors), log=log)
+    notes = _left_out(trained, members)
+    return ready.finish(method, [component], torch.cat(errors), log=log, notes=notes)
+
+
+def _left_out(trained: Trained, members: int) -> list[str]:
+    """Say what is missing because the time was up."""
+    stopped = [len(own.history) for own in trained.results if own.ending == "stopped"]
+    if not stopped:
+        return []
+    few = "" if len(trained.results) == members else f" {len(trained.results)} of {members} nets,"
+    most = trained.settings.epochs
+    return [
+        f"The time was up before the nets were trained to the end:{few} {max(stopped)} of at most "
+        f"{most} epochs."
+    ]
+
+
+@contextmanager
+def _told(
+    observer: Observer | None, method: str, split: Split, settings: Settings, members: int
+) -> Iterator[Callable[[], None] | None]:
+    """Give what is called after every epoch, and tells an observer how far it has come."""
+    if observer is None:
+        yield None
+        return
+    start, done = time.monotonic(), count(1)
+    total = settings.epochs * -(-members // MOST_RUNS)
+
+    def tell(epochs: int, seconds: float) -> None:
+        observer(FitProgress(epochs, total, seconds, method if epochs else "", unit="epoch"))
+
+    def next_epoch() -> None:
+        epochs = min(next(done), total)
+        tell(epochs, (time.monotonic() - start) / epochs * (total - epochs))
+
+    runs = [Run(method, method, 0, settings.seed, settings)] * members
+    cost = Cost.of_table(split.train.x.shape[1], split.train.y.shape[1])
+    problem = Problem([split], is_scaled=True, name=method, cost=cost)
+    tell(0, estimate_seconds(runs, {method: problem}))
+    yield next_epoch

@@ -242,6 +242,7 @@ class Study:
         seed: int = 0,
         quick: bool = False,
         jobs: int = 1,
+        max_minutes: float | None = None,
         progress: bool | FitObserver | None = None,
     ) -> Ensemble:
         """Fit the model that the study advises: the one of ``regaug fit --from``.
@@ -257,6 +258,7 @@ class Study:
             quick: Try less, as for the model that a study leaves in its folder, which is read
                 where that is the one that is asked for.
             jobs: Worker processes of a blend.
+            max_minutes: Begin nothing new after so many minutes, and use what is finished.
             progress: True for a progress bar, or a function that is told how far it has come.
         """
         if quick and (data, method, seed) == (None, None, self.config.seed) and self._has_model:
@@ -274,6 +276,7 @@ class Study:
             seed=seed,
             quick=quick,
             jobs=jobs,
+            max_minutes=max_minutes,
             progress=progress,
             **options,
         )
