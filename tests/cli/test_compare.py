@@ -166,7 +166,7 @@ def test_python_leaves_the_same_files_as_the_command(folder, houses, tmp_path):
     table, other = read_table(houses, target="price"), tmp_path / "python"
     study = regaug.compare(table, methods=["erm", "mixup"], trials=2, splits=2, out=other)
     assert files_in(folder) == files_in(other)
-    assert len(files_in(folder)) == 6
+    assert len(files_in(folder)) == 7
     for name in ("study.json", "about.json", "targets.safetensors"):
         assert (folder / name).read_bytes() == (other / name).read_bytes()
     assert records_in(folder) == records_in(other)

@@ -158,3 +158,15 @@ def test_it_says_how_long_it_takes_and_what_the_time_did_not_allow(run, tmp_path
     assert "gp, mixup" in notes[0]
     result = run("fit", "synthetic-sine", *QUICK, "--out", tmp_path / "nets")
     assert "At most 200 epochs; this takes about" in result.stderr
+
+
+def test_a_report_is_written_beside_the_model(run, fails, houses, tmp_path):
+    words = ("fit", houses, "--target", "price", "--method", "ridge", "-j", 1)
+    page = tmp_path / "model.html"
+    result = run(*words, "--out", tmp_path / "model", "--report", page)
+    assert result.exit_code == 0, result.output
+    assert f"The report is in {page}." in result.stdout
+    assert 'id="plot-model-importance"' in page.read_text(encoding="utf-8")
+    line = fails(*words, "--out", tmp_path / "other", "--report", houses)
+    assert "`--report` must end in .html" in line
+    assert not (tmp_path / "other").exists()

@@ -51,7 +51,7 @@ def test_no_known_row_has_no_scores():
 
 def test_a_prediction_of_a_table_with_the_targets_has_scores(model, houses, new_houses):
     found = model.predict(houses, interval=0.8)
-    y = torch.from_numpy(houses[["price", "tax"]].to_numpy())
+    y = torch.tensor(houses[["price", "tax"]].to_numpy())
     assert found.scores == evaluate(found.mean, y)
     inside = ((found.low <= y) & (y <= found.high)).double().mean(dim=0)
     assert found.coverage == pytest.approx(inside.tolist())

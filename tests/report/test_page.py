@@ -95,7 +95,7 @@ def test_the_table_has_a_row_for_every_method(make_study):
     assert table.count('class="baseline"') == 3
     assert table.count("<small>baseline: ") == 3
     assert table.count('class="best"') == 1
-    tiers = re.findall(r"</th>\s*<td>(\d*)</td>", table)
+    tiers = re.findall(r'</th>\s*<td class="wide">(\d*)</td>', table)
     assert tiers == [str(row.tier) for row in study.comparison.rows]
 
 

@@ -446,7 +446,7 @@ def test_a_folder_keeps_runs_facts_report_and_model(tmp_path):
     data = make_data()
     study = compare(data, methods=["mixup"], trials=1, splits=2, out=tmp_path)
     names = {path.name for path in tmp_path.iterdir() if not path.name.startswith("runs-")}
-    assert names == {"study.json", "about.json", "report.html", "model", TARGETS}
+    assert names == {"study.json", "about.json", "report.html", "model", "diagnosis.json", TARGETS}
     assert study.folder == tmp_path
     assert read_facts(tmp_path) == study.facts
     model = study.model(quick=True)  # which lies there
@@ -455,6 +455,15 @@ def test_a_folder_keeps_runs_facts_report_and_model(tmp_path):
     again = study.model(data, quick=True)
     assert torch.equal(model.predict([[0.1, 0.2]]).mean, again.predict([[0.1, 0.2]]).mean)
     assert Study.open(tmp_path).model(quick=True).method == model.method
+    # What rows that the model has not learned say of it is kept, and in the report.
+    found = Study.open(tmp_path).diagnosis
+    assert found == study.diagnosis
+    assert found.scores.rmse == pytest.approx(model.held_out.rmse)
+    assert study.to_dict()["diagnosis"]["importances"]["rows"] == found.scores.n
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    for name in ("importance", "residuals", "column-1", "coverage"):
+        assert f'id="plot-model-{name}"' in page
+    assert "rows that were put aside before anything was learned" in page
 
 
 def test_the_model_of_a_large_table_is_fitted_to_some_of_its_rows(tmp_path, monkeypatch):

@@ -13,7 +13,7 @@ from regaug.ensemble import Ensemble
 from regaug.ensemble.candidates import FitProgress
 from regaug.ensemble.contents import AUTO
 from regaug.ensemble.entry import fit as fit_model
-from regaug.exceptions import CheckpointError
+from regaug.exceptions import ArgumentError, CheckpointError
 from regaug.formatting import count, duration
 from regaug.metrics import Scores
 from regaug.studies.study import Study
@@ -52,6 +52,10 @@ def fit(
         float | None,
         typer.Option(help="Begin nothing new after so many minutes, and use what is finished."),
     ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(help="An HTML file on what the model rests on, and where it is wrong."),
+    ] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same model.")] = 0,
     jobs: options.Jobs = 2,
     as_json: options.AsJSON = False,
@@ -71,6 +75,8 @@ def fit(
     """
     data = options.open_data(source, target=target, group=group, time=time, drop=drop)
     _check_free(out)
+    if report is not None and report.suffix.lower() != ".html":
+        raise ArgumentError(f"`--report` must end in .html, got {str(report)!r}.")
     found = None if study is None else Study.open(study)
     with _shown() as shown:
         how: dict[str, Any] = {
@@ -86,6 +92,8 @@ def fit(
         else:
             model = found.model(data, method=method, **how)
     model.save(out)
+    if report is not None:
+        model.report(report)
     scores = model.held_out
     if as_json:
         held_out = scores and scores.to_dict()
@@ -97,6 +105,7 @@ def fit(
                 "shares": model.shares,
                 "notes": model.notes,
                 "held_out": held_out,
+                "report": None if report is None else str(report),
             }
         )
         return
@@ -104,6 +113,8 @@ def fit(
         _print_scores(model, scores)
     for note in model.notes:
         typer.echo(note)
+    if report is not None:
+        typer.echo(f"The report is in {report}.")
     typer.echo(f"The model is in {out}. Predict with: regaug predict {out} NEW.csv -o OUT.csv")
 
 

@@ -1,21 +1,28 @@
 """The fitted model, and what it predicts."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
 from torch import Tensor
 
 from regaug.data.tabular.sources import read_frame
 from regaug.data.tabular.table import Table
 from regaug.ensemble.component import combine
 from regaug.ensemble.contents import Contents
+from regaug.ensemble.diagnosis import Diagnosis
+from regaug.ensemble.evidence import Evidence
 from regaug.ensemble.folder import read_model, write_model
 from regaug.ensemble.shares import describe, shares_of
 from regaug.ensemble.truth import Truth
 from regaug.exceptions import ArgumentError
 from regaug.metrics import Scores
 from regaug.training.settings import Settings
+
+# Who makes a page of a diagnosis: :mod:`regaug.report` knows models, and puts itself here.
+report_writers: list[Callable[[Diagnosis, Path], Path]] = []
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +115,7 @@ class Ensemble(Contents):
         notes: What its reader should know, in sentences.
         made_by: Versions of what it was made with.
         about: Further plain values that whoever made the model keeps with it.
+        evidence: The calibration rows of a model that was just fitted; no folder keeps them.
 
     Example:
         >>> import tempfile
@@ -124,6 +132,8 @@ class Ensemble(Contents):
         >>> model.describe()
         'erm: 2 nets'
     """
+
+    evidence: Evidence | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         """Return the number of single models."""
@@ -193,6 +203,50 @@ class Ensemble(Contents):
         center = self.scale.transform(mean)
         low, high = (self.scale.inverse(end) for end in (center - half, center + half))
         return Prediction(self.targets, mean, spread, low, high)
+
+    def diagnose(self, source: Any = None) -> Diagnosis:
+        """Look at the model with rows that it has not learned.
+
+        Says how much it rests on each column (shuffled among these rows), where it is wrong and how
+        many rows lie in their intervals.
+
+        Args:
+            source: Rows with their targets, as for :meth:`predict`, that the model has not learned.
+                None takes those that were put aside when it was fitted; a model that was read from
+                a folder no longer has them.
+        """
+        evidence = self.evidence if source is None else self._read(source)
+        if evidence is None:
+            raise ArgumentError(
+                "`source` must be rows with their targets that the model has not learned, got "
+                "None: a model that was read from a folder, or trained on all rows, has no others."
+            )
+        return Diagnosis.of(self, evidence)
+
+    def report(self, path: str | Path, source: Any = None) -> Path:
+        """Write a page about the model: one HTML file that needs no network.
+
+        Args:
+            path: The HTML file; its folder is made.
+            source: Rows to look at it with, as for :meth:`diagnose`.
+        """
+        return report_writers[0](self.diagnose(source), Path(path))
+
+    def _read(self, source: Any) -> Evidence:
+        where = "rows that it was given"
+        if self.preparation.encoder is not None:
+            where = f"rows of {Path(source).name}" if isinstance(source, str | Path) else where
+            source = source.frame if isinstance(source, Table) else read_frame(source)
+        truth = Truth.find(source, self.targets, self.group)
+        if truth is None or not truth.is_known.any():
+            raise ArgumentError(
+                f"`source` must have the targets, {', '.join(self.targets)}, in rows that the "
+                "model has not learned, got none."
+            )
+        rows = np.flatnonzero(truth.is_known)
+        x, groups = self.preparation(source)[rows], truth.groups
+        known = None if groups is None else groups[rows]
+        return Evidence(x, truth.y[rows], known, made_intervals=False, where=where)
 
     def save(self, folder: str | Path) -> None:
         """Write the model to a folder: ``model.safetensors`` and ``model.json``.

@@ -11,8 +11,10 @@ from torch import Tensor
 from regaug.data.arrays import ArrayData
 from regaug.data.base import Data, Part, Rows
 from regaug.data.scaling import StandardizedSplit, is_skewed
+from regaug.data.splits import SplitRule
 from regaug.data.tabular.table import Table
 from regaug.ensemble.component import Component, combine
+from regaug.ensemble.evidence import Evidence
 from regaug.ensemble.intervals import Calibration
 from regaug.ensemble.model import Ensemble
 from regaug.ensemble.preparation import Preparation
@@ -114,7 +116,17 @@ class Prepared:
             held_out=evaluate(mean, y),
             group=getattr(self.data, "group", None),
             notes=tuple(notes),
+            evidence=self._evidence(),
         )
+
+    def _evidence(self) -> Evidence:
+        """Return the rows that were put aside; by time in its order."""
+        data, rows = self.data, self.held_out
+        rule: SplitRule = "random" if data.groups is None else "group"
+        if data.groups is None and data.times is not None:
+            rule, rows = "time", rows[np.argsort(data.times[rows], kind="stable")]
+        groups = None if data.groups is None else data.groups[rows].astype(np.str_)
+        return Evidence(self.x[rows].double(), self.y[rows], groups, rule)
 
     def bounds(self, *, log: bool = False) -> Bounds:
         """Return the range that predictions are clamped to."""

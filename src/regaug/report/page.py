@@ -10,11 +10,11 @@ from regaug import formatting
 from regaug._files import write_text
 from regaug.ensemble.contents import NETS
 from regaug.formatting import count, number, percent
-from regaug.report import drawing
 from regaug.report.plots import draw_plots
 from regaug.report.plots_methods import worst_groups
 from regaug.report.recipe import about_model, command_recipe, net_recipe, python_recipe
 from regaug.report.tables import detail_table, pair_table, target_tables
+from regaug.report.template import render_template
 from regaug.runs.record import RunRecord
 from regaug.studies.amounts import amount
 from regaug.studies.changes import Change
@@ -44,18 +44,9 @@ def write_report(study: Study, path: str | Path) -> Path:
 
 def render(study: Study) -> str:
     """Return the page as text; the same study gives the same text."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-    from markupsafe import Markup
-
-    environment = Environment(
-        loader=PackageLoader("regaug.report", package_path=""),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     comparison, recommended = study.comparison, study.verdict.recommended
-    page = environment.get_template(TEMPLATE).render(
+    return render_template(
+        TEMPLATE,
         name=study.config.problem,
         metric=comparison.title,
         explanation=comparison.explanation,
@@ -77,7 +68,6 @@ def render(study: Study) -> str:
             for name, (mean, worst, group) in worst_groups(study).items()
         ],
         plots=draw_plots(study),
-        svg=Markup,  # the plots escape what they write
         facts=study.facts,
         done=_how(study),
         recommended=recommended,
@@ -88,11 +78,9 @@ def render(study: Study) -> str:
         python=python_recipe(study),
         about_model=about_model(study),
         net=net_recipe(study, recommended),
-        colors={"light": drawing.LIGHT, "dark": drawing.DARK},
-        style=Markup(drawing.page_style()),
+        diagnosis=study.diagnosis,
         versions=_versions(study),
     )
-    return re.sub(drawing.FORBIDDEN, "\ufffd", page)
 
 
 def _headline(verdict: str) -> tuple[str, str]:

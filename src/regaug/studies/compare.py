@@ -13,6 +13,7 @@ from regaug.data import read_table
 from regaug.data.base import Data, Split
 from regaug.data.splits import SplitRule
 from regaug.data.tabular.table import Table
+from regaug.ensemble.diagnosis import read_diagnosis, write_diagnosis
 from regaug.ensemble.entry import QUICK_ROWS
 from regaug.exceptions import ArgumentError, ArgumentTypeError, RegaugError
 from regaug.metrics import MetricName
@@ -205,13 +206,18 @@ def _place(run: Run) -> tuple[str | None, str, int | None, int]:
 
 def _finish(study: Study, folder: Path, seed: int, jobs: int) -> Study:
     """Write the report and the model of a study into its folder; a model that is there stays."""
+    study = replace(study, diagnosis=read_diagnosis(folder))
     study.report(folder / REPORT)
     if not study.is_complete or study.data is None or (folder / MODEL).is_dir():
         return study
     try:
-        study.model(study.data, seed=seed, quick=True, jobs=jobs).save(folder / MODEL)
+        model = study.model(study.data, seed=seed, quick=True, jobs=jobs)
+        model.save(folder / MODEL)
     except RegaugError as error:  # the study is worth telling all the same
         return replace(study, notes=[*study.notes, f"No model was made: {error}"])
+    study = replace(study, diagnosis=model.diagnose())
+    if study.diagnosis is not None:
+        write_diagnosis(folder, study.diagnosis)
     study.report(folder / REPORT)  # which speaks of the model, too
     return study
 

@@ -11,6 +11,7 @@ from regaug._registry import lookup
 from regaug.data.base import Data
 from regaug.ensemble import Ensemble, fit
 from regaug.ensemble.candidates import Observer as FitObserver
+from regaug.ensemble.diagnosis import Diagnosis, read_diagnosis
 from regaug.ensemble.entry import BLENDS
 from regaug.exceptions import ArgumentError, StoreError
 from regaug.metrics import Scores
@@ -60,6 +61,7 @@ class Study:
         details: Other metrics, times and epochs of every row, which decide nothing.
         steps: How the error came down, from a single net to the blend; None if that is not known.
         facts: What is known of the data; None if nothing is.
+        diagnosis: What rows that it has not learned say of the model in the folder; None without.
         folder: Where it is kept; None if nowhere.
         data: The table it is about, if it is at hand.
         notes: What else a reader should know.
@@ -76,6 +78,7 @@ class Study:
     details: Mapping[str, Details] = field(default_factory=dict, repr=False)
     steps: Steps | None = field(default=None, repr=False)
     facts: Facts | None = field(default=None, repr=False)
+    diagnosis: Diagnosis | None = field(default=None, repr=False)
     folder: Path | None = None
     data: Data | None = field(default=None, repr=False)
     notes: Sequence[str] = ()
@@ -92,7 +95,7 @@ class Study:
                 "the command that started it again, which writes it anew."
             )
         study = cls.read(config, records, targets=targets, facts=read_facts(folder))
-        return replace(study, folder=Path(folder))
+        return replace(study, folder=Path(folder), diagnosis=read_diagnosis(Path(folder)))
 
     @classmethod
     def read(
@@ -201,6 +204,7 @@ class Study:
             "details": {name: own.to_dict() for name, own in self.details.items()},
             "steps": None if self.steps is None else self.steps.to_dict(),
             "best": {name: run.to_dict() for name, run in self.best.items()},
+            "diagnosis": None if self.diagnosis is None else self.diagnosis.to_dict(),
         }
 
     def runs_frame(self) -> "pd.DataFrame":
