@@ -167,6 +167,11 @@ def test_a_report_is_written_beside_the_model(run, fails, houses, tmp_path):
     assert result.exit_code == 0, result.output
     assert f"The report is in {page}." in result.stdout
     assert 'id="plot-model-importance"' in page.read_text(encoding="utf-8")
+    result = run(*words, "--out", tmp_path / "model", "--report", page, "--json")
+    found = json.loads(result.stdout)
+    assert found["report"] == str(page)
+    assert found["diagnosis"]["importances"]["columns"][0]["column"] == "size"
+    assert "true" not in found["diagnosis"]
     line = fails(*words, "--out", tmp_path / "other", "--report", houses)
     assert "`--report` must end in .html" in line
     assert not (tmp_path / "other").exists()

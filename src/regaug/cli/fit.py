@@ -16,6 +16,7 @@ from regaug.ensemble.entry import fit as fit_model
 from regaug.exceptions import ArgumentError, CheckpointError
 from regaug.formatting import count, duration
 from regaug.metrics import Scores
+from regaug.report import write_model_report
 from regaug.studies.study import Study
 from regaug.training.bar import bar_from_first_call
 
@@ -92,8 +93,9 @@ def fit(
         else:
             model = found.model(data, method=method, **how)
     model.save(out)
-    if report is not None:
-        model.report(report)
+    diagnosis = None if report is None else model.diagnose()
+    if report is not None and diagnosis is not None:
+        write_model_report(diagnosis, report)
     scores = model.held_out
     if as_json:
         held_out = scores and scores.to_dict()
@@ -106,6 +108,7 @@ def fit(
                 "notes": model.notes,
                 "held_out": held_out,
                 "report": None if report is None else str(report),
+                "diagnosis": None if diagnosis is None else diagnosis.summary(),
             }
         )
         return

@@ -108,6 +108,11 @@ class Diagnosis:
         """Return plain values, for a JSON file."""
         return asdict(self) | {"scores": self.scores.to_dict()}
 
+    def summary(self) -> dict[str, Any]:
+        """Return the same without the rows that plots show."""
+        rows = ("true", "predicted", "groups", "columns")
+        return {name: value for name, value in self.to_dict().items() if name not in rows}
+
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Return the diagnosis that :meth:`to_dict` wrote down."""

@@ -204,7 +204,7 @@ class Study:
             "details": {name: own.to_dict() for name, own in self.details.items()},
             "steps": None if self.steps is None else self.steps.to_dict(),
             "best": {name: run.to_dict() for name, run in self.best.items()},
-            "diagnosis": None if self.diagnosis is None else self.diagnosis.to_dict(),
+            "diagnosis": None if self.diagnosis is None else self.diagnosis.summary(),
         }
 
     def runs_frame(self) -> "pd.DataFrame":
