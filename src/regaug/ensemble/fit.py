@@ -17,11 +17,13 @@ from regaug.ensemble.members import Trained, train_members
 from regaug.ensemble.model import Ensemble
 from regaug.ensemble.prepared import Prepared
 from regaug.ensemble.rows import validation_rows
+from regaug.metrics import METRICS, MetricName
 from regaug.problems import Cost, Problem
 from regaug.runs.run import Run
 from regaug.runs.tasks import estimate_seconds
 from regaug.training import Settings
 from regaug.training.recipe import HIDDEN, default_recipe
+from regaug.training.scores import own_targets
 from regaug.training.stacked import MOST_RUNS
 
 MOST_MEMBERS = 1_000
@@ -66,6 +68,7 @@ def fit_ensemble(
     scale, folds = ready.scale(log=log), validation_rows(ready.data, ready.rest, members, seed)
     splits = ready.splits(folds, log=log)
     settings = replace(settings or default_recipe(len(ready.rest)), seed=seed)
+    settings = replace(settings, metric=_stopping_metric(settings.metric, splits))
     if suited:
         own = known.lowered(settings.method_settings, min(len(split.train) for split in splits))
         settings = replace(settings, method_settings=own)
@@ -83,6 +86,13 @@ def fit_ensemble(
     component = Component(method, 1.0, nets, trained.settings)
     notes = _left_out(trained, members)
     return ready.finish(method, [component], torch.cat(errors), log=log, notes=notes)
+
+
+def _stopping_metric(metric: MetricName, splits: Sequence[Split]) -> MetricName:
+    """Return the metric that chooses epochs: RMSE where another one is undefined on a fold."""
+    folds = (own_targets(split, split.validation) for split in splits if len(split.validation))
+    are_defined = all(bool(METRICS[metric](y, y).isfinite()) for y in folds)
+    return metric if are_defined else "rmse"
 
 
 def _left_out(trained: Trained, members: int) -> list[str]:

@@ -271,8 +271,9 @@ class Study:
         name = self.advised if method is None else method
         options: dict[str, Any] = {}
         if name in self.best:
-            run = self.best[name]
-            options = {"settings": self.settings_of(name), "log": run.log, "members": members}
+            # Another table than the one that was compared may have targets without a logarithm.
+            log = self.best[name].log and bool((table.y > 0).all())
+            options = {"settings": self.settings_of(name), "log": log, "members": members}
         return fit(
             table,
             method=name,
