@@ -148,7 +148,7 @@ def test_groups_and_several_targets_are_scored_one_by_one(run, houses, tmp_path)
     lines = result.stdout.splitlines()
     assert lines[1] == "On the 140 rows with price, tax:"
     assert [line.split()[0] for line in lines[3:5]] == ["price", "tax"]
-    assert lines[5].split()[:2] == ["group", "rows"]
+    assert lines[5].split()[:2] == ["street", "rows"]
     assert lines[-1].strip() == "and 2 groups with smaller errors"  # of twelve
 
 

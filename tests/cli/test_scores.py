@@ -27,7 +27,8 @@ def test_every_target_has_a_line_in_its_own_units():
 
 def test_the_worst_group_comes_first():
     scores = evaluate(WRONG, TARGET, np.array(["a", "a", "a", "b"]))
-    table = group_table(scores, targets=2)
+    table = group_table(scores, "city", targets=2)
+    assert table.header[0] == "city"
     assert table.header[2] == "RMSE / spread"
     worst = max(scores.groups, key=lambda name: scores.groups[name].rmse)
     assert table.rows[0][0] == worst

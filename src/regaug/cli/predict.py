@@ -54,7 +54,7 @@ def predict(
             f"The intervals hold for {percent(level)} of new rows: the model has put aside too few "
             "for more."
         )
-    show_scores(prediction, level)
+    show_scores(prediction, level, group=ensemble.group)
 
 
 def _as_written(path: Path, frame: Any) -> Any:

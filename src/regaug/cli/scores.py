@@ -16,12 +16,13 @@ SHOWN = ("rmse", "mae", "r2")
 MOST_GROUPS = 10
 
 
-def show_scores(prediction: Prediction, level: float | None) -> None:
+def show_scores(prediction: Prediction, level: float | None, *, group: str | None) -> None:
     """Print how good predictions are; nothing if nobody knows.
 
     Args:
         prediction: What was predicted, of a table that has the targets.
         level: Share of rows that the intervals should hold; None without intervals.
+        group: Name of the column of groups.
     """
     scores, names = prediction.scores, prediction.targets
     if scores is None:
@@ -35,7 +36,7 @@ def show_scores(prediction: Prediction, level: float | None) -> None:
         typer.echo(f"{begin}:")
         print_table(target_table(scores, names, more={title: inside} if inside else {}))
     if scores.groups:
-        print_table(group_table(scores, targets=len(names)))
+        print_table(group_table(scores, group or "group", targets=len(names)))
 
 
 def as_plain(prediction: Prediction) -> dict[str, Any]:
@@ -72,11 +73,11 @@ def target_table(
     return TextTable("", [*table.header, *more], rows)
 
 
-def group_table(scores: Scores, *, targets: int) -> TextTable:
+def group_table(scores: Scores, name: str, *, targets: int) -> TextTable:
     """Return a line for every group, the worst first; of very many only these."""
     sign = METRICS["rmse"].sign
     ranked = sorted(scores.groups.items(), key=lambda item: -sign * item[1].rmse)
-    table = _table("group", dict(ranked[:MOST_GROUPS]), targets=targets)
+    table = _table(name, dict(ranked[:MOST_GROUPS]), targets=targets)
     left = len(ranked) - MOST_GROUPS
     notes = [f"and {count(left, 'group')} with smaller errors"] if left > 0 else []
     return TextTable("", table.header, table.rows, notes)

@@ -15,7 +15,7 @@ from regaug.data.splits import SplitRule
 from regaug.data.tabular.table import Table
 from regaug.ensemble.diagnosis import read_diagnosis, write_diagnosis
 from regaug.ensemble.entry import QUICK_ROWS
-from regaug.exceptions import ArgumentError, ArgumentTypeError, RegaugError
+from regaug.exceptions import ArgumentError, ArgumentTypeError, RegaugError, StoreError
 from regaug.metrics import MetricName
 from regaug.problems import MOST_ROWS, Problem
 from regaug.runs.record import RunRecord
@@ -206,18 +206,23 @@ def _place(run: Run) -> tuple[str | None, str, int | None, int]:
 
 def _finish(study: Study, folder: Path, seed: int, jobs: int) -> Study:
     """Write the report and the model of a study into its folder; a model that is there stays."""
-    study = replace(study, diagnosis=read_diagnosis(folder))
+    has_model = (folder / MODEL).is_dir()
+    try:
+        diagnosis = read_diagnosis(folder) if has_model else None
+        study = replace(study, diagnosis=diagnosis)
+    except StoreError as error:
+        study = replace(study, notes=[*study.notes, str(error)])
     study.report(folder / REPORT)
-    if not study.is_complete or study.data is None or (folder / MODEL).is_dir():
+    if not study.is_complete or study.data is None or has_model:
         return study
     try:
         model = study.model(study.data, seed=seed, quick=True, jobs=jobs)
+        diagnosis = model.diagnose()
         model.save(folder / MODEL)
+        write_diagnosis(folder, diagnosis)
     except RegaugError as error:  # the study is worth telling all the same
         return replace(study, notes=[*study.notes, f"No model was made: {error}"])
-    study = replace(study, diagnosis=model.diagnose())
-    if study.diagnosis is not None:
-        write_diagnosis(folder, study.diagnosis)
+    study = replace(study, diagnosis=diagnosis)
     study.report(folder / REPORT)  # which speaks of the model, too
     return study
 
