@@ -466,6 +466,16 @@ def test_a_folder_keeps_runs_facts_report_and_model(tmp_path):
     assert "rows that were put aside before anything was learned" in page
 
 
+def test_a_damaged_diagnosis_does_not_end_a_study(tmp_path):
+    arguments = {"methods": ["mixup"], "trials": 1, "splits": 2, "out": tmp_path}
+    compare(make_data(), **arguments)
+    (tmp_path / "diagnosis.json").write_text("{")
+    study = compare(make_data(), **arguments)
+    assert any("diagnosis.json" in note and "Delete it" in note for note in study.notes)
+    assert study.diagnosis is None
+    assert "model-importance" not in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
 def test_the_model_of_a_large_table_is_fitted_to_some_of_its_rows(tmp_path, monkeypatch):
     monkeypatch.setattr("regaug.ensemble.entry.QUICK_ROWS", 30)
     data = make_data()
