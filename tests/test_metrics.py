@@ -170,11 +170,102 @@ def test_shapes_that_do_not_fit_are_refused(prediction, target, rows, words):
 
 
 def test_evaluate_gives_every_metric():
-    prediction, target = make(30, 2)
+    prediction, target = make(30, 1)
     scores = evaluate(prediction, target)
     expected = reference(prediction.numpy(), target.numpy())
     assert {name: getattr(scores, name) for name in METRICS} == pytest.approx(expected)
-    assert (scores.n, scores.n_zero, scores.groups) == (30, 0, {})
+    assert (scores.n, scores.n_zero, scores.groups, scores.targets) == (30, 0, {}, ())
+    assert scores.by_target == (scores,)
+
+
+# Several targets
+
+
+def by_hand(prediction, target):
+    """The mean over the targets of every metric; errors with a unit in standard deviations."""
+    pairs = [(p[:, None], t[:, None]) for p, t in zip(prediction.T, target.T, strict=True)]
+    each = [reference(p, t) for p, t in pairs]
+    found = {name: np.mean([one[name] for one in each]) for name in each[0]}
+    for name in ("rmse", "mae"):
+        errors = [one[name] / t.std() for one, (_, t) in zip(each, pairs, strict=True)]
+        found[name] = np.mean(errors)
+    return found
+
+
+def test_several_targets_count_alike():
+    prediction, target = (values * torch.tensor([1e6, 1.0, 1e-3]) for values in make(30, 3))
+    scores = evaluate(prediction, target)
+    expected = by_hand(prediction.numpy(), target.numpy())
+    assert {name: scores.value(name) for name in METRICS} == pytest.approx(expected)
+    found = {name: metric(prediction, target).item() for name, metric in METRICS.items()}
+    assert found == pytest.approx(expected)
+
+
+@given(st.integers(2, 9), st.sampled_from(sorted(METRICS)), st.floats(1e-6, 1e6))
+def test_the_unit_of_a_target_does_not_matter(n, name, factor):
+    prediction, target = make(n, 2)
+    unit = torch.tensor([1.0, factor], dtype=torch.float64)
+    expected = METRICS[name](prediction, target).item()
+    assert METRICS[name](prediction * unit, target * unit).item() == pytest.approx(expected)
+
+
+def test_every_target_has_scores_in_its_own_units():
+    prediction, target = (values * torch.tensor([1000.0, 1.0]) for values in make(30, 2))
+    scores = evaluate(prediction, target)
+    assert scores.by_target == scores.targets
+    for place, own in enumerate(scores.targets):
+        assert own == evaluate(prediction[:, place], target[:, place])
+
+
+def test_targets_that_are_one_quantity_count_together():
+    prediction, target = make(30, 2)
+    scores = evaluate(prediction, target, pooled=True)
+    expected = reference(prediction.numpy(), target.numpy())
+    assert {name: scores.value(name) for name in METRICS} == pytest.approx(expected)
+    assert scores.targets == ()
+    for metric in METRICS.values():
+        assert metric(prediction, target, pooled=True) == metric.function(prediction, target)
+
+
+def test_a_constant_target_has_a_spread_of_one_and_no_share_in_what_is_undefined():
+    prediction, target = make(9, 2)
+    target[:, 1] = 0.0
+    one, both = evaluate(prediction[:, 0], target[:, 0]), evaluate(prediction, target)
+    constant = prediction[:, 1].square().mean().sqrt().item()
+    spread = target[:, 0].std(correction=0).item()
+    assert both.rmse == pytest.approx((one.rmse / spread + constant) / 2)
+    assert (both.r2, both.mape) == pytest.approx((one.r2, one.mape))
+    assert both.targets[1].mape is None
+
+
+def test_groups_are_divided_by_the_spread_of_all_rows():
+    prediction, target = make(8, 2)
+    target[:4] *= 0.01  # a group with hardly any spread of its own
+    labels = np.repeat(["a", "b"], 4)
+    scores, spread = evaluate(prediction, target, labels), target.std(dim=0, correction=0)
+    errors = (prediction - target)[:4].square().mean(dim=0).sqrt() / spread
+    assert scores.groups["a"].rmse == pytest.approx(errors.mean().item())
+    assert scores.groups["a"].targets[0] == evaluate(prediction[:4, 0], target[:4, 0])
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_rows_that_do_not_count_have_no_share_in_the_spread(name):
+    prediction, target = make(3, 6, 2)
+    rows = torch.tensor([[True] * 6, [True] * 4 + [False] * 2, [False, True] * 3])
+    padded = [v.masked_fill(~rows[..., None], INF) for v in (prediction, target)]
+    alone = [METRICS[name](prediction[i, own], target[i, own]) for i, own in enumerate(rows)]
+    torch.testing.assert_close(METRICS[name](*padded, rows=rows), torch.stack(alone))
+
+
+def test_the_title_says_what_is_divided():
+    assert [metric.title_for(2) for metric in METRICS.values()] == [
+        *("RMSE / spread", "MAE / spread"),
+        *("MAPE", "R2", "Pearson's R"),
+    ]
+    assert METRICS["mae"].title_for(1) == "MAE"
+    assert METRICS["mae"].explain(1) == ""
+    assert "divided by its standard deviation" in METRICS["mae"].explain(3)
+    assert METRICS["r2"].explain(3) == "R2: mean over the 3 targets."
 
 
 def test_a_vector_is_one_target():
@@ -189,7 +280,7 @@ def test_one_row_has_errors_and_no_correlation():
 
 def test_zero_targets_are_counted():
     scores = evaluate(torch.ones(3, 2), torch.tensor([[0.0, 1.0], [0.0, 1.0], [1.0, 2.0]]))
-    assert (scores.n_zero, scores.mape) == (2, 12.5)
+    assert (scores.n_zero, scores.mape) == (2, pytest.approx((0.0 + 50.0 / 3) / 2))
     assert evaluate(torch.ones(3), torch.zeros(3)).mape is None
 
 
@@ -248,6 +339,7 @@ def test_scores_survive_json():
     scores = evaluate(prediction, target, np.array([0, 1, 1, 1, 1]))
     text = json.dumps(scores.to_dict(), allow_nan=False)
     assert Scores.from_dict(json.loads(text)) == scores
+    assert "targets" not in evaluate(*make(5, 1)).to_dict()  # as in files of earlier versions
 
 
 def test_scores_from_other_keys_are_refused():

@@ -31,6 +31,7 @@ PUBLIC = {
     "NearestBatchSampler",
     "Problem",
     "RandomBatchSampler",
+    "Study",
     "WeightedBatchSampler",
     "data",
     "functional",

@@ -37,18 +37,20 @@ def judge(model: Ensemble, frame: Any, target: np.ndarray) -> dict[str, float]:
 
 def run_blend(cell: Cell) -> dict[str, Any]:
     # Not in the revisions that `run` may be asked to measure.
-    from regaug.ensemble.blend import fit_candidates, make_blend
+    from regaug.ensemble.blend import Candidates, fit_candidates, make_blend
     from regaug.ensemble.prepared import Prepared
 
     table, _, test = rows(cell)
     ready = Prepared.of(leave_out(table, test), seed=cell.split)
-    nets, baselines, target = fit_candidates(ready, seed=cell.split)
+    candidates = fit_candidates(ready, seed=cell.split)
+    nets, baselines, target = candidates.nets, candidates.baselines, candidates.target
     frame, wanted = table.frame.iloc[test], table.y[test]
-    whole = make_blend(ready, "auto", nets, baselines, target)
+    whole = make_blend(ready, "auto", candidates)
     found = {"auto": judge(whole, frame, wanted)["rmse"]}
     parts = {"nets": (nets, [])} | {own.tried.method: ([], [own]) for own in baselines}
     for name, own in parts.items():
-        found[name] = judge(make_blend(ready, name, *own, target), frame, wanted)["rmse"]
+        model = make_blend(ready, name, Candidates(*own, target))
+        found[name] = judge(model, frame, wanted)["rmse"]
     x, bounds = ready.preparation(frame), ready.bounds(log=ready.may_log)
     everything = [*nets, *baselines]
     values = [own.models.scale.inverse(own.models(x)) for own in everything]

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         WeightedBatchSampler,
     )
     from regaug.studies.compare import compare
+    from regaug.studies.study import Study
 
 __all__ = [
     "ADA",
@@ -33,6 +34,7 @@ __all__ = [
     "NearestBatchSampler",
     "Problem",
     "RandomBatchSampler",
+    "Study",
     "WeightedBatchSampler",
     "compare",
     "data",
@@ -48,7 +50,15 @@ __all__ = [
     "two_nn",
 ]
 # Where the names are that are no modules.
-_HOMES = ("augment", "samplers", "dimension", "problems", "ensemble", "studies.compare")
+_HOMES = (
+    "augment",
+    "samplers",
+    "dimension",
+    "problems",
+    "ensemble",
+    "studies.compare",
+    "studies.study",
+)
 
 if not TYPE_CHECKING:  # who checks types is to refuse a name that there is not
 

@@ -49,6 +49,7 @@ class Stream(IntEnum):
     COLORS = 28
     FIGURES = 29
     BASELINES = 30
+    IMPORTANCE = 31
 
 
 def make_generator(seed: int = 0) -> torch.Generator:

@@ -9,7 +9,7 @@ Settings are meant for inputs and targets that have been standardized.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from inspect import signature
 from typing import Any, Protocol, Self
 
@@ -78,6 +78,7 @@ class Method:
         starts: Changes to the defaults that a search tries first: settings that are good somewhere
             and unlikely to be drawn.
         sampler_options: Settings that are the sampler's, not the augmentation's.
+        counts: Settings that cannot be larger than the number of training rows.
     """
 
     summary: str
@@ -86,6 +87,7 @@ class Method:
     space: Space = field(default_factory=dict)
     starts: tuple[Options, ...] = ()
     sampler_options: tuple[str, ...] = ()
+    counts: tuple[str, ...] = ()
 
     @property
     def options(self) -> frozenset[str]:
@@ -135,7 +137,29 @@ class Method:
                 "`place` must be 'input' or a layer for pairs of samples, got 'both': the first of "
                 "the two places uses the pairs up."
             )
-        return Prepared(self, settings, augmentation, seed)
+        return Prepared(self, settings, augmentation, seed, frozenset(changes or ()))
+
+    def lowered(self, settings: Options, rows: int) -> dict[str, Any]:
+        """Return settings of the method, none of which asks for more than so many training rows."""
+        return {
+            name: min(value, rows) if name in self.counts else value
+            for name, value in settings.items()
+        }
+
+    def suited(self, rows: int) -> Self:
+        """Return the method with defaults and a space that so many training rows allow.
+
+        Example:
+            >>> ada = get("ada").suited(7)
+            >>> ada.defaults["clusters"], ada.space["clusters"]
+            (7, OneOf(values=(4,)))
+        """
+        defaults, space = self.lowered(self.defaults, rows), dict(self.space)
+        for name in self.counts:
+            if isinstance(choice := space.get(name), OneOf):
+                few = tuple(value for value in choice.values if value <= rows)
+                space[name] = OneOf(few or (rows,))
+        return replace(self, defaults=defaults, space=space)
 
 
 @dataclass(frozen=True)
@@ -146,6 +170,7 @@ class Prepared:
     settings: dict[str, Any]  # all of them
     augmentation: Augmentation[Any]  # seeded
     seed: int  # of the batches
+    given: frozenset[str] = frozenset()  # settings that somebody has asked for
 
     @property
     def inputs_too(self) -> bool:
@@ -155,8 +180,15 @@ class Prepared:
     def fit(self, x: Batch | Inputs, y: Batch) -> Self:
         """Let the augmentation learn from the training rows; they are read only if it does."""
         if self.augmentation.learns:
+            self._adapt(len(y))
             self.augmentation.fit(x if isinstance(x, Mapping) else x[:], y)
         return self
+
+    def _adapt(self, rows: int) -> None:
+        """Lower what nobody has asked for to what so many training rows allow."""
+        for name in set(self.method.counts) - self.given:
+            self.settings[name] = min(self.settings[name], rows)
+            setattr(self.augmentation, name, self.settings[name])
 
     def sampler(
         self, y: Tensor, batch_size: int, *, seed: int | None = None, drop_last: bool = False
@@ -240,6 +272,7 @@ _OWN: dict[str, Method] = {
         ADA,
         {**_START, "alpha": 2.0, "clusters": 8},
         {**_STRENGTH, "alpha": Between(1.01, 4.0, log=True), "clusters": OneOf((4, 8, 16))},
+        counts=("clusters",),
     ),
     "foma": Method(
         "FOMA, with the intrinsic dimension as the cut",

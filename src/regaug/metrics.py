@@ -1,4 +1,9 @@
-"""How good predictions are: RMSE, MAE, MAPE, R2 and Pearson's R; over all rows and by group."""
+"""How good predictions are: RMSE, MAE, MAPE, R2, Pearson's R; of all rows, by target, by group.
+
+The functions take all targets together. A :class:`Metric` gives every target the same weight, as
+long as nobody says that the targets are one quantity: prices in millions beside shares below one
+would be all that counts otherwise.
+"""
 
 import math
 from collections.abc import Callable, Mapping
@@ -113,11 +118,71 @@ class Metric:
         function: From predictions and targets ``(..., n, m)`` to a number per run, ``(...)``.
         higher_is_better: Whether it measures agreement rather than error.
         title: What a reader knows it by.
+        has_unit: Whether it is in the target's own units.
+
+    Example:
+        >>> target = torch.tensor([[1.0, 1000.0], [3.0, 3000.0]])
+        >>> METRICS["rmse"](target + torch.tensor([1.0, 500.0]), target).item()  # 1 and a half
+        0.75
     """
 
     function: Callable[..., Tensor]
     higher_is_better: bool
     title: str
+    has_unit: bool = False
+
+    def __call__(
+        self,
+        prediction: Tensor,
+        target: Tensor,
+        *,
+        rows: Tensor | None = None,
+        pooled: bool = False,
+        spread: Tensor | None = None,
+    ) -> Tensor:
+        """Return the value for each run, ``(...)``, in which every target counts alike.
+
+        With several targets it is the mean over those for which it is defined. What has a unit is
+        divided by the target's spread before: the standard deviation among the rows that count, 1
+        for a target that is constant.
+
+        Args:
+            prediction: ``(..., n, m)``.
+            target: The same shape.
+            rows: Which rows count, bool, ``(..., n)``; None counts all.
+            pooled: Count all targets together, as one quantity in one unit.
+            spread: What to divide by, ``(..., m)``, in place of the spread among these rows.
+        """
+        if pooled or target.shape[-1] == 1 or self.higher_is_better:
+            return self.function(prediction, target, rows=rows)
+        _check_shapes(prediction, target)
+        by_target = prediction.mT.unsqueeze(-1), target.mT.unsqueeze(-1)  # (..., m, n, 1)
+        counted = None if rows is None else rows.unsqueeze(-2).expand(by_target[0].shape[:-1])
+        values = self.function(*by_target, rows=counted)
+        if self.has_unit:
+            return (values / (spreads(target, rows=rows) if spread is None else spread)).mean(-1)
+        known = _counted(prediction, target, rows)[1].abs().sum(dim=-2)
+        return _mean_over_varying(values, known)
+
+    def title_for(self, targets: int) -> str:
+        """Return what a reader knows it by where there are so many targets.
+
+        Example:
+            >>> METRICS["rmse"].title_for(1), [METRICS[n].title_for(2) for n in ("rmse", "r2")]
+            ('RMSE', ['RMSE / spread', 'R2'])
+        """
+        return f"{self.title} / spread" if self.has_unit and targets > 1 else self.title
+
+    def explain(self, targets: int) -> str:
+        """Return what it means where there are several targets, in a sentence; empty for one."""
+        if targets == 1:
+            return ""
+        if self.has_unit:
+            return (
+                f"{self.title_for(targets)}: the {self.title} of every target divided by its "
+                f"standard deviation among the scored rows, mean over the {targets} targets."
+            )
+        return f"{self.title}: mean over the {targets} targets."
 
     @property
     def sign(self) -> float:
@@ -141,8 +206,8 @@ class Metric:
 
 
 METRICS: dict[str, Metric] = {
-    "rmse": Metric(rmse, higher_is_better=False, title="RMSE"),
-    "mae": Metric(mae, higher_is_better=False, title="MAE"),
+    "rmse": Metric(rmse, higher_is_better=False, title="RMSE", has_unit=True),
+    "mae": Metric(mae, higher_is_better=False, title="MAE", has_unit=True),
     "mape": Metric(mape, higher_is_better=False, title="MAPE"),
     "r2": Metric(r2, higher_is_better=True, title="R2"),
     "pearson": Metric(pearson, higher_is_better=True, title="Pearson's R"),
@@ -186,7 +251,10 @@ class Score:
 
 @dataclass(frozen=True)
 class Scores:
-    """All metrics of some predictions, in the target's own units.
+    """All metrics of some predictions.
+
+    Of one target they are in its own units. Of several they are means over the targets, RMSE and
+    MAE divided by each target's spread (:class:`Metric`); ``targets`` has each in its own units.
 
     Attributes:
         n: Number of rows.
@@ -196,7 +264,10 @@ class Scores:
         n_zero: Targets that are zero and left out of ``mape``.
         r2: Share of the variance explained; None if no target varies.
         pearson: Pearson's correlation; None if no target varies.
-        groups: The same for the rows of each group, by its name; empty without groups.
+        groups: The same for the rows of each group, by its name; empty without groups. Errors are
+            divided by the spread among all rows, so that groups can be compared.
+        targets: The scores of every target by itself; empty if there is one only, or if all count
+            together.
     """
 
     n: int
@@ -207,6 +278,12 @@ class Scores:
     r2: float | None
     pearson: float | None
     groups: Mapping[str, "Scores"] = field(default_factory=dict)
+    targets: tuple["Scores", ...] = ()
+
+    @property
+    def by_target(self) -> tuple["Scores", ...]:
+        """The scores of every target in its own units, also if there is one only."""
+        return self.targets or (self,)
 
     def value(self, metric: str) -> float | None:
         """Return the value of a metric; None if it is undefined."""
@@ -239,32 +316,45 @@ class Scores:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for a JSON file; None stands for what is undefined."""
         own = {part.name: getattr(self, part.name) for part in fields(self)}
-        return own | {"groups": {name: scores.to_dict() for name, scores in self.groups.items()}}
+        own["groups"] = {name: scores.to_dict() for name, scores in self.groups.items()}
+        own["targets"] = [scores.to_dict() for scores in self.targets]
+        if not self.targets:  # as in files that are older than they are
+            del own["targets"]
+        return own
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Return the scores that :meth:`to_dict` wrote down."""
         names = {part.name for part in fields(cls)}
-        if set(values) != names:
+        if {*values, "targets"} != names:
             raise ArgumentError(
                 f"`values` must have the keys {sorted(names)}, got {sorted(values)}."
             )
-        numbers = {name: value for name, value in values.items() if name != "groups"}
+        several = ("groups", "targets")
+        numbers = {name: value for name, value in values.items() if name not in several}
         for name, value in numbers.items():
             may_be_none = name in ("mape", "r2", "pearson")
             if not isinstance(value, int | float) and not (may_be_none and value is None):
                 raise ArgumentTypeError(f"`{name}` must be a number, got {value!r}.")
         groups = {name: cls.from_dict(scores) for name, scores in values["groups"].items()}
-        return cls(**numbers, groups=groups)
+        targets = tuple(cls.from_dict(scores) for scores in values.get("targets", ()))
+        return cls(**numbers, groups=groups, targets=targets)
 
 
-def evaluate(prediction: Tensor, target: Tensor, groups: NDArray[Any] | None = None) -> Scores:
-    """Score predictions over all rows, and over the rows of each group.
+def evaluate(
+    prediction: Tensor,
+    target: Tensor,
+    groups: NDArray[Any] | None = None,
+    *,
+    pooled: bool = False,
+) -> Scores:
+    """Score predictions over all rows, over the rows of each group, and target by target.
 
     Args:
         prediction: ``(n, m)`` or ``(n,)``, finite, in the target's own units.
         target: The same shape, finite.
         groups: Label of every row's group, ``(n,)``; None if there are no groups.
+        pooled: Count several targets together, as one quantity in one unit.
 
     Example:
         >>> target = torch.tensor([1.0, 2.0, 3.0, 5.0])
@@ -284,8 +374,9 @@ def evaluate(prediction: Tensor, target: Tensor, groups: NDArray[Any] | None = N
             f"{int((~prediction.isfinite()).sum())} of {prediction.numel()} values: the model "
             "diverged. Train it with a lower learning rate or with gradient clipping."
         )
+    spread = None if pooled else spreads(target)
     if groups is None:
-        return _scores(prediction, target)
+        return _scores(prediction, target, spread)
     if groups.shape != (len(target),):
         raise ArgumentError(
             f"`groups` must have a label for each of the {len(target)} rows, got shape "
@@ -297,21 +388,47 @@ def evaluate(prediction: Tensor, target: Tensor, groups: NDArray[Any] | None = N
     )
     members = (np.flatnonzero(places == place) for place in range(len(labels)))
     by_group = {
-        str(label): _scores(prediction[rows], target[rows])
+        str(label): _scores(prediction[rows], target[rows], spread)
         for label, rows in zip(labels, members, strict=True)
     }
-    return _scores(prediction, target, by_group)
+    return _scores(prediction, target, spread, by_group)
+
+
+def spreads(target: Tensor, *, rows: Tensor | None = None) -> Tensor:
+    """Return the standard deviation of each target among the rows that count; 1 for a constant one.
+
+    From ``(..., n, m)`` to ``(..., m)``, float64.
+
+    Example:
+        >>> spreads(torch.tensor([[1.0, 5.0], [3.0, 5.0]]))
+        tensor([1., 1.], dtype=torch.float64)
+    """
+    _, target, n = _counted(target, target, rows)
+    count = n if isinstance(n, int) else n.unsqueeze(-1)
+    found = (_centered(target, rows).square().sum(dim=-2) / count).sqrt()
+    return torch.where(found == 0, 1.0, found)
 
 
 def _scores(
-    prediction: Tensor, target: Tensor, groups: Mapping[str, Scores] | None = None
+    prediction: Tensor,
+    target: Tensor,
+    spread: Tensor | None,
+    groups: Mapping[str, Scores] | None = None,
 ) -> Scores:
-    values = {name: metric.function(prediction, target).item() for name, metric in METRICS.items()}
+    """Return all metrics; errors are divided by a spread, or all targets count together if None."""
+    values = {
+        name: metric(prediction, target, pooled=spread is None, spread=spread).item()
+        for name, metric in METRICS.items()
+    }
     defined: dict[str, Any] = {
         name: None if math.isnan(value) else value for name, value in values.items()
     }
+    targets: tuple[Scores, ...] = ()
+    if spread is not None and target.shape[1] > 1:
+        columns = [slice(place, place + 1) for place in range(target.shape[1])]
+        targets = tuple(_scores(prediction[:, own], target[:, own], None) for own in columns)
     n_zero = int((target == 0).sum())
-    return Scores(n=len(target), n_zero=n_zero, groups=groups or {}, **defined)
+    return Scores(len(target), n_zero=n_zero, groups=groups or {}, targets=targets, **defined)
 
 
 def _check_shapes(prediction: Tensor, target: Tensor) -> None:

@@ -94,6 +94,7 @@ class Problem:
         places: Names of layers at which methods that act at a layer do so; those that the network
             itself names if None.
         name: What it is called, in files too.
+        targets: Names of the targets; numbered ones if there are none.
         is_scaled: Whether the splits are to be trained on as they are; otherwise inputs and targets
             are standardized first.
         independent: Whether the splits have no rows in common, as draws of a simulation do.
@@ -114,6 +115,7 @@ class Problem:
     metric: MetricName = "rmse"
     places: Sequence[str] | None = None
     name: str = "splits"
+    targets: Sequence[str] = field(default=(), kw_only=True)
     is_scaled: bool = field(default=False, kw_only=True)
     independent: bool = field(default=False, kw_only=True)
     hidden: Sequence[int] = field(default=HIDDEN, kw_only=True)
@@ -200,8 +202,8 @@ class Problem:
         # The three parts and nothing else: what a worker needs.
         whole = [Split(part.train, part.validation, part.test) for part in parts]
         columns, targets = whole[0].train.x[0].numel(), whole[0].train.y.shape[1]
-        cost = Cost.of_table(columns, targets)
-        return cls(whole, metric=metric, name=data.info.name, notes=notes, cost=cost)
+        cost, names = Cost.of_table(columns, targets), getattr(data, "targets", ())
+        return cls(whole, None, metric, name=data.info.name, targets=names, notes=notes, cost=cost)
 
     @classmethod
     def named(cls, name: str, *, splits: int = 10, metric: MetricName | None = None) -> Self:

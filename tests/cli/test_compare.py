@@ -174,7 +174,7 @@ def test_python_leaves_the_same_files_as_the_command(folder, houses, tmp_path):
     assert (other / "houses" / "latest").resolve() == study.folder
     other = study.folder
     assert files_in(folder) == files_in(other)
-    assert len(files_in(folder)) == 6
+    assert len(files_in(folder)) == 7
     for name in ("study.json", "about.json", "targets.safetensors"):
         assert (folder / name).read_bytes() == (other / name).read_bytes()
     assert records_in(folder) == records_in(other)
@@ -203,7 +203,7 @@ def text_of(page):
     texts = []
     reader = HTMLParser()
     reader.handle_data = texts.append
-    reader.feed(page.read_text(encoding="utf-8"))
+    reader.feed(page.read_text(encoding="utf-8").replace(str(page.parent), "HERE"))
     return [text for text in texts if not text.strip().endswith(" s") and "took" not in text]
 
 
@@ -255,3 +255,29 @@ def test_the_table_on_a_terminal_has_the_best_value_of_every_method(plan, metric
     lines = [line.split() for line in text.get().splitlines()]
     assert ["erm", "3", "/", "16", best] in lines
     assert ["ridge", "0", "/", "2"] in lines
+
+
+def test_several_targets_are_told_in_their_own_units_too(run, houses, tmp_path):
+    frame = pd.read_csv(houses).assign(share=lambda own: 1e-3 * own["size"])
+    frame["share"] += 1e-3 * np.random.default_rng(0).normal(size=len(frame))
+    frame.to_csv(tmp_path / "both.csv", index=False)
+    result = run(tmp_path / "both.csv", "--target", "price", "--target", "share")
+    assert result.exit_code == 0, result.output
+    assert "RMSE / spread" in result.stdout
+    assert "divided by its standard deviation among the scored rows" in result.stdout
+    lines = [line.split() for line in result.stdout.splitlines()]
+    place = next(i for i, words in enumerate(lines) if words[1:] == ["RMSE", "MAE", "R2"])
+    assert [words[0] for words in lines[place + 1 : place + 3]] == ["price", "share"]
+    assert float(lines[place + 2][1]) < 0.1 < float(lines[place + 1][1])
+
+
+def test_it_ends_with_what_to_type_next(first, folder, tmp_path):
+    assert "\nUse it (" in first.stdout
+    assert "\n  regaug fit " in first.stdout
+    assert "\n  model.save(" in first.stdout
+    study = Study.open(folder)
+    words = ["report", str(folder), "-o", str(tmp_path / "page.html"), "--json"]
+    found = json.loads(CliRunner().invoke(app, words).stdout)
+    assert found["advised"] == study.advised
+    assert found["command"].startswith("regaug fit ")
+    assert found["python"].startswith("import regaug\n")

@@ -17,7 +17,6 @@ from regaug.cli.main import app
 from regaug.data import load, read_table
 from regaug.ensemble import Ensemble, blend, entry
 from regaug.formatting import number
-from regaug.studies.study import Study
 from regaug.training import recipe
 
 QUICK = ("--method", "erm", "--members", 2)
@@ -75,18 +74,6 @@ def test_json_has_the_share_of_everything(run, tmp_path, small_blend):
 def test_a_baseline_may_be_named(run, tmp_path):
     result = run("fit", "diabetes", "--method", "ridge", "-j", 1, "--out", tmp_path / "model")
     assert result.stdout.startswith("ridge: 8 models. On ")
-
-
-def test_the_method_may_come_from_a_study(run, tmp_path, monkeypatch):
-    class Found:
-        advised = "ridge"
-
-    monkeypatch.setattr(Study, "open", lambda folder: Found)
-    words = ("fit", "diabetes", "--from", tmp_path, "--out", tmp_path / "model", "-j", 1)
-    result = run(*words)
-    assert result.stdout.startswith("ridge: 8 models")
-    both = run(*words, "--method", "erm")
-    assert both.exit_code == 2
 
 
 def test_it_says_how_good_the_model_is_and_how_to_use_it(run, tmp_path):
@@ -186,3 +173,32 @@ def test_the_standard_input_is_a_table(houses, tmp_path):
         app, ["fit", "-", "--out", str(tmp_path / "m")], input=b"a,b\n1,2\n"
     )
     assert "Say which column of the standard input to predict" in result.stderr
+
+
+def test_it_says_how_long_it_takes_and_what_the_time_did_not_allow(run, tmp_path, small_blend):
+    words = ("fit", "diabetes", "-j", 1, "--out", tmp_path / "model", "--max-minutes", 1e-9)
+    result = run(*words)
+    assert result.exit_code == 0, result.output
+    assert "18 runs; this takes about" in result.stderr
+    assert "The time was up before all was tried; left out: " in result.stdout
+    notes = json.loads(run(*words, "--json").stdout)["notes"]
+    assert "gp, mixup" in notes[0]
+    result = run("fit", "synthetic-sine", *QUICK, "--out", tmp_path / "nets")
+    assert "At most 200 epochs; this takes about" in result.stderr
+
+
+def test_a_report_is_written_beside_the_model(run, fails, houses, tmp_path):
+    words = ("fit", houses, "--target", "price", "--method", "ridge", "-j", 1)
+    page = tmp_path / "model.html"
+    result = run(*words, "--out", tmp_path / "model", "--report", page)
+    assert result.exit_code == 0, result.output
+    assert f"The report is in {page}." in result.stdout
+    assert 'id="plot-model-importance"' in page.read_text(encoding="utf-8")
+    result = run(*words, "--out", tmp_path / "model", "--report", page, "--json")
+    found = json.loads(result.stdout)
+    assert found["report"] == str(page)
+    assert found["diagnosis"]["importances"]["columns"][0]["column"] == "size"
+    assert "true" not in found["diagnosis"]
+    line = fails(*words, "--out", tmp_path / "other", "--report", houses)
+    assert "`--report` must end in .html" in line
+    assert not (tmp_path / "other").exists()

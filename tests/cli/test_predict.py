@@ -113,8 +113,60 @@ def test_an_interval_must_be_a_share(fails, files, model, tmp_path, share):
 def test_json_says_what_was_done(run, files, model, tmp_path):
     out = tmp_path / "out.csv"
     result = run("predict", model, files / "new.csv", "-o", out, "--json")
-    found = {"rows": 30, "written": str(out), "replaces": "nothing"}
-    assert json.loads(result.stdout) == found
+    assert json.loads(result.stdout) == {
+        "rows": 30,
+        "written": str(out),
+        "replaces": "nothing",
+        "interval": 0.9,
+        "scores": None,
+        "coverage": None,
+    }
+
+
+def test_a_table_with_the_target_is_scored(run, houses, model, tmp_path):
+    out = tmp_path / "out.csv"
+    result = run("predict", model, houses, "-o", out)
+    expected = Ensemble.load(model).predict(pd.read_csv(houses), interval=0.9)
+    _, second = result.stdout.splitlines()
+    assert second.startswith("On the 140 rows with price: RMSE ")
+    assert f"{expected.coverage[0]:.0%}".replace("%", " %") in second
+    assert "in their 90 % intervals." in second
+    words = ("predict", model, houses, "-o", out, "--force", "--json")
+    found = json.loads(run(*words).stdout)
+    assert found["scores"] == expected.scores.to_dict()
+    assert found["coverage"] == {"price": expected.coverage[0]}
+
+
+def test_groups_and_several_targets_are_scored_one_by_one(run, houses, tmp_path):
+    frame = pd.read_csv(houses).assign(tax=lambda own: own["rooms"] * 1e-3)
+    frame.to_csv(tmp_path / "houses.csv", index=False)
+    words = ["fit", tmp_path / "houses.csv", "--target", "price", "--target", "tax"]
+    words += ["--group", "street", "--method", "ridge", "-j", 1, "--out", tmp_path / "model"]
+    result = run(*words)
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    assert lines[0].endswith("rows that were put aside:")
+    assert lines[1].split() == ["target", "rows", "RMSE", "MAE", "R2"]
+    assert [line.split()[0] for line in lines[2:4]] == ["price", "tax"]
+    result = run("predict", tmp_path / "model", tmp_path / "houses.csv", "-o", tmp_path / "out.csv")
+    lines = result.stdout.splitlines()
+    assert lines[1] == "On the 140 rows with price, tax:"
+    assert [line.split()[0] for line in lines[3:5]] == ["price", "tax"]
+    assert lines[5].split()[:2] == ["street", "rows"]
+    assert lines[-1].strip() == "and 2 groups with smaller errors"  # of twelve
+
+
+def test_a_few_rows_have_intervals_of_a_level_that_they_allow(run, houses, tmp_path):
+    pd.read_csv(houses).head(20).to_csv(tmp_path / "few.csv", index=False)
+    words = ["fit", tmp_path / "few.csv", "--target", "price", "--method", "ridge", "-j", 1]
+    assert run(*words, "--out", tmp_path / "model").exit_code == 0
+    result = run("predict", tmp_path / "model", houses, "-o", tmp_path / "out.csv")
+    assert result.exit_code == 0, result.output
+    assert "The intervals hold for 86 % of new rows" in result.stdout
+    result = run(
+        *("predict", tmp_path / "model", houses, "-o", tmp_path / "new.csv", "--interval", 0.9)
+    )
+    assert "`interval` must be at most 0.857" in result.stderr
 
 
 def test_a_model_of_a_named_data_set_takes_columns_in_their_order(run, fails, tmp_path):

@@ -205,7 +205,7 @@ def test_names_and_settings_are_checked():
     with pytest.raises(UnknownNameError, match="Did you mean 'boosting'"):
         fit(data, method="bosting")
     for method in ("auto", "gp"):
-        with pytest.raises(ArgumentError, match=r"`method_settings` must be None .* Name a method"):
+        with pytest.raises(ArgumentError, match=r"`method_settings` must be left out .* Name a"):
             fit(data, method=method, method_settings={"rho": 0.9})
     with pytest.raises(ArgumentError, match="`jobs` must be"):
         fit(data, jobs=0)

@@ -238,3 +238,13 @@ def test_no_member_predicts_far_beyond_the_targets_that_were_seen(quick):
     far = model.predict(1e6 * np.eye(3)).mean.numpy()
     assert (far <= high + (high - low) + 1e-9).all()
     assert (far >= low - (high - low) - 1e-9).all()
+
+
+@pytest.mark.parametrize("metric", ["r2", "pearson", "mape"])
+def test_a_metric_that_is_undefined_on_a_fold_does_not_choose_epochs(metric):
+    x, y = make_noisy(20, 0)
+    y = np.where(np.arange(20) % 2, 0.0, np.round(y[:, 0]))  # folds of two rows, often alike
+    settings = Settings(epochs=2, metric=metric)
+    model = fit_ensemble(make_data(x, y), settings=settings, members=8, hidden=(4,))
+    assert len(model) == 8
+    assert model.settings.metric == "rmse"

@@ -34,7 +34,7 @@ def test_a_model_comes_back_bit_by_bit(model, folder, new_houses):
     assert sorted(path.name for path in folder.iterdir()) == ["model.json", "model.safetensors"]
     loaded = Ensemble.load(folder)
     assert same(loaded.predict(new_houses, interval=0.9), model.predict(new_houses, interval=0.9))
-    for part in ("targets", "method", "settings", "held_out", "made_by"):
+    for part in ("targets", "method", "settings", "held_out", "group", "notes", "made_by"):
         assert getattr(loaded, part) == getattr(model, part)
 
 
@@ -150,6 +150,9 @@ HOSTILE = {
     "held_out": [None, {}, []],
     "held_out/rmse": ["low", float("nan")],
     "held_out/groups": [{"a": 1}, None],
+    "held_out/targets": [[{}], {}, None, [1, 2], "ab"],
+    "group": [3, ["city"], {}],
+    "notes": [None, "a note", [3]],
     "surplus": [1],
 }
 
@@ -178,7 +181,7 @@ def test_a_folder_that_lacks_something_is_refused(folder, key):
     ("key", "value"),
     [
         *[("format", value) for value in ("pickle", None, [1.0])],
-        *[("version", value) for value in (1, 3, "2", None, True)],
+        *[("version", value) for value in (2, 4, "3", None, True)],
         *[("tensors", value) for value in ("00000000", None)],
         *[("state", value) for value in ([], None, {"low": {"$tensor": "nowhere"}})],
     ],
@@ -194,15 +197,15 @@ def test_a_document_of_another_form_is_refused(folder, key, value):
 
 def test_a_newer_model_names_the_version_that_wrote_it(folder):
     document = json.loads((folder / "model.json").read_text())
-    (folder / "model.json").write_text(json.dumps(document | {"version": 3, "regaug": "9.8.7"}))
-    with pytest.raises(CheckpointError, match=r"format 3, written by regaug 9\.8\.7, .*Use the"):
+    (folder / "model.json").write_text(json.dumps(document | {"version": 4, "regaug": "9.8.7"}))
+    with pytest.raises(CheckpointError, match=r"format 4, written by regaug 9\.8\.7, .*Use the"):
         Ensemble.load(folder)
 
 
 def test_a_model_of_an_earlier_version_is_refused_with_the_way_out(folder):
     document = json.loads((folder / "model.json").read_text())
-    (folder / "model.json").write_text(json.dumps(document | {"version": 1}))
-    with pytest.raises(CheckpointError, match=r"it has format 1, .* Fit it again"):
+    (folder / "model.json").write_text(json.dumps(document | {"version": 2}))
+    with pytest.raises(CheckpointError, match=r"it has format 2, .* Fit it again"):
         Ensemble.load(folder)
 
 

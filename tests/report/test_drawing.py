@@ -1,6 +1,7 @@
 """Axes and text of the plots."""
 
 import xml.etree.ElementTree as ElementTree
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -20,6 +21,21 @@ def test_every_axis_has_ticks_on_it_and_holds_its_values(values, about):
     assert 1 <= len(ticks) <= 2 * about + 2
     assert all(0.0 <= axis(value) <= 100.0 for value, _ in ticks)
     assert len({label for _, label in ticks}) == len(ticks)
+
+
+@pytest.mark.parametrize("high", [3.0, 700_000.0, 1.3e9])
+def test_labels_below_an_axis_do_not_touch(high):
+    axis = Axis(-high, high, 122.0, 352.0)
+    places = sorted((axis(value), label) for value, label in drawing._fitting_ticks(axis))
+    for (left, name), (right, other) in pairwise(places):
+        assert right - left > 3.5 * (len(name) + len(other))
+
+
+def test_large_numbers_are_told_in_thousands_and_millions():
+    labels = [label for _, label in Axis(0.0, 1_300_000.0, 0.0, 100.0).ticks()]
+    assert labels == ["0", "200k", "400k", "600k", "800k", "1,000k", "1,200k"]
+    assert Axis(0.0, 30e6, 0.0, 100.0).ticks(3)[1][1] == "10M"
+    assert [label for _, label in Axis(0.0, 9_000.0, 0.0, 100.0).ticks(3)][1] == "5,000"
 
 
 def test_values_outside_of_an_axis_lie_at_its_end():

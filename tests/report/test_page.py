@@ -95,7 +95,7 @@ def test_the_table_has_a_row_for_every_method(make_study):
     assert table.count('class="baseline"') == 3
     assert table.count("<small>baseline: ") == 3
     assert table.count('class="best"') == 1
-    tiers = re.findall(r"</th>\s*<td>(\d*)</td>", table)
+    tiers = re.findall(r'</th>\s*<td class="wide">(\d*)</td>', table)
     assert tiers == [str(row.tier) for row in study.comparison.rows]
 
 
@@ -246,7 +246,7 @@ def test_a_network_of_ones_own_is_not_called_one_for_tables(make_study):
     assert "the problem's own; at most 200 epochs" in text
     assert "fully connected" not in text
     assert 'id="command"' not in page
-    assert 'id="command"' in render(make_study())
+    assert 'id="command"' in render(make_study(combined=True))
 
 
 def test_it_says_what_was_tried_and_what_is_compared(make_study):

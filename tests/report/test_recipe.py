@@ -10,9 +10,15 @@ from torch import nn
 
 from regaug import methods
 from regaug.data.datasets.synthetic import make_manifold
-from regaug.report.recipe import command_recipe, python_recipe
+from regaug.report.recipe import about_model, command_recipe, net_recipe, python_recipe
 from regaug.studies.facts import describe
 from regaug.training.settings import Settings
+
+
+def using(study, use):
+    """The same study with another verdict."""
+    verdict = replace(study.verdict, use=use, recommended=use if use in study.best else "erm")
+    return replace(study, verdict=verdict)
 
 
 @pytest.fixture
@@ -40,7 +46,7 @@ def test_the_script_runs_and_has_the_chosen_settings(make_study, make_facts, tmp
     frame.to_csv(file, index=False)
     facts = make_facts(source=str(file), target=['the "price"'], drop=["c"])
     found = {}
-    exec(python_recipe(make_study(change=give_settings, facts=facts), "c-mixup"), found)
+    exec(net_recipe(make_study(change=give_settings, facts=facts), "c-mixup"), found)
     assert float(capsys.readouterr().out) == found["result"].scores["test"].rmse
     assert found["result"].method == "c-mixup"
     settings = found["result"].settings
@@ -56,30 +62,57 @@ def test_a_place_that_no_stack_has_is_trained_by_itself(make_study, make_facts):
         settings = record.run.settings and Settings(method_settings={"place": methods.BOTH})
         return replace(record, run=replace(record.run, settings=settings))
 
-    script = python_recipe(make_study(change=at_both, facts=make_facts()), "c-mixup")
+    script = net_recipe(make_study(change=at_both, facts=make_facts()), "c-mixup")
     assert "net = MLP(" in script
     assert "fit_many" not in script
 
 
 def test_a_command_is_quoted_for_the_shell(make_study, make_facts):
     facts = make_facts(source="my houses.csv", target=["price; rm -rf /", "rent"], group="$city")
-    words = shlex.split(command_recipe(make_study(facts=facts), "mixup"))
+    words = shlex.split(command_recipe(using(make_study(facts=facts), "gp")))
     assert words[:3] == ["regaug", "fit", "my houses.csv"]
     assert words[3:9] == ["--target", "price; rm -rf /", "--target", "rent", "--group", "$city"]
-    assert words[9:] == ["--method", "mixup", "--out", "model/"]
+    assert words[9:] == ["--method", "gp", "--out", "model/"]
 
 
 def test_a_named_data_set_is_loaded_by_its_name(make_study):
-    study = make_study(name="diabetes")
-    assert 'data = regaug.data.load("diabetes")' in python_recipe(study, "erm")
-    assert command_recipe(study, "erm") == ("regaug fit diabetes --method erm --out model/")
+    study = using(make_study(name="diabetes"), "auto")
+    assert 'data = regaug.data.load("diabetes")' in python_recipe(study)
+    assert 'data = regaug.data.load("diabetes")' in net_recipe(study, "erm")
+    assert command_recipe(study) == "regaug fit diabetes --method auto --out model/"
 
 
 def test_what_is_not_known_is_left_to_the_reader(make_study, make_facts):
     for facts in (None, make_facts()):
-        script = python_recipe(make_study(facts=facts), "erm")
-        assert 'read_table("DATA.csv", target="TARGET")' in script
-        assert "fit DATA.csv --target TARGET" in command_recipe(make_study(facts=facts), "erm")
+        study = using(make_study(facts=facts), "ridge")
+        assert 'read_table("DATA.csv", target="TARGET")' in python_recipe(study)
+        assert 'read_table("DATA.csv", target="TARGET")' in net_recipe(study, "erm")
+        assert "fit DATA.csv --target TARGET" in command_recipe(study)
+
+
+def test_a_named_method_has_the_settings_of_the_study(make_study, tmp_path):
+    study = using(make_study(), "c-mixup")
+    assert command_recipe(study) == ""  # nobody has kept the settings
+    script = python_recipe(study)
+    assert "learning_rate=0.00123456789," in script  # every digit
+    assert 'regaug.fit(data, method="c-mixup", settings=settings)' in script
+    kept = replace(study, folder=tmp_path / "runs of mine")
+    assert shlex.split(command_recipe(kept))[-4:-2] == ["--from", str(tmp_path / "runs of mine")]
+    lines = [line for line in python_recipe(kept).splitlines() if line]
+    assert len(lines) == 4  # the import, and three
+    assert lines[2] == f'model = regaug.Study.open("{kept.folder}").model(data)'
+
+
+def test_what_the_model_in_the_folder_lacks_is_said(make_study, tmp_path):
+    study = replace(make_study(), folder=tmp_path)
+    assert about_model(study) == ""
+    (tmp_path / "model").mkdir()
+    large = replace(study.config, rows=5_000, seed=3)
+    for use, words in {"c-mixup": "in the same way", "gp": "three folds", "auto": "plain"}.items():
+        assert words in about_model(using(study, use))
+        said = about_model(using(replace(study, config=large), use))
+        assert "at most 2,000 rows" in said
+        assert "--quick --seed 3" in said
 
 
 def test_the_script_of_a_network_of_ones_own_runs(make_study, capsys):
@@ -88,15 +121,15 @@ def test_the_script_of_a_network_of_ones_own_runs(make_study, capsys):
         return replace(record, run=replace(record.run, settings=settings))
 
     splits = [make_manifold("line", n=60).split()]
-    script = python_recipe(make_study(change=give_settings, hidden=()), "mixup")
+    script = net_recipe(make_study(change=give_settings, hidden=()), "mixup")
     assert "Problem(splits, model=make_net)" in script
     found = {"splits": splits, "make_net": lambda split: nn.Linear(1, 1)}
     exec(script, found)
     assert float(capsys.readouterr().out) == found["result"].scores["test"].rmse
     assert (found["result"].method, found["result"].settings.epochs) == ("mixup", 2)
-    assert command_recipe(make_study(hidden=()), "mixup") == ""
+    assert command_recipe(make_study(hidden=())) == python_recipe(make_study(hidden=())) == ""
 
 
 def test_the_script_of_a_named_data_set_with_its_network_names_it(make_study):
-    script = python_recipe(make_study(hidden=(), name="electricity"), "mixup")
+    script = net_recipe(make_study(hidden=(), name="electricity"), "mixup")
     assert 'problem = regaug.Problem.named("electricity")' in script

@@ -347,7 +347,7 @@ def test_the_folder_of_ones_own_network_has_a_report_that_speaks_of_it_and_no_mo
     assert "MLP(" not in page
     assert "problem.make_net(split, seed=0)" in page
     assert "regaug fit" not in page
-    with pytest.raises(ArgumentError, match="knows no table"):
+    with pytest.raises(ArgumentError, match="made from splits"):
         own.model()
 
 
@@ -476,27 +476,46 @@ def test_a_folder_keeps_runs_facts_report_and_model(tmp_path):
     data = make_data()
     study = compare(data, methods=["mixup"], trials=1, splits=2, out=tmp_path)
     names = {path.name for path in study.folder.iterdir() if not path.name.startswith("runs-")}
-    assert names == {"study.json", "about.json", "report.html", "model", TARGETS}
+    assert names == {"study.json", "about.json", "report.html", "model", "diagnosis.json", TARGETS}
     table = tmp_path / "synthetic-paraboloid"
     assert study.folder == table / "full-mixup-trials-1-splits-2"
     assert (table / "latest").resolve() == study.folder
     assert {path.name for path in table.iterdir()} == {study.folder.name, "latest"}
     assert read_facts(study.folder) == study.facts
-    model = study.model()
+    model = study.model(quick=True)  # which lies there
     assert isinstance(model, Ensemble)
     assert model.method == study.advised
-    again = replace(study, folder=None).model()
+    again = study.model(data, quick=True)
     assert torch.equal(model.predict([[0.1, 0.2]]).mean, again.predict([[0.1, 0.2]]).mean)
-    assert Study.open(tmp_path).model().method == model.method
+    assert Study.open(study.folder).model(quick=True).method == model.method
+    # What rows that the model has not learned say of it is kept, and in the report.
+    found = Study.open(study.folder).diagnosis
+    assert found == study.diagnosis
+    assert found.scores.rmse == pytest.approx(model.held_out.rmse)
+    assert study.to_dict()["diagnosis"]["importances"]["rows"] == found.scores.n
+    page = (study.folder / "report.html").read_text(encoding="utf-8")
+    for name in ("importance", "residuals", "column-1", "coverage"):
+        assert f'id="plot-model-{name}"' in page
+    assert "rows that were put aside before anything was learned" in page
+
+
+def test_a_damaged_diagnosis_does_not_end_a_study(tmp_path):
+    arguments = {"methods": ["mixup"], "trials": 1, "splits": 2, "out": tmp_path}
+    folder = compare(make_data(), **arguments).folder
+    (folder / "diagnosis.json").write_text("{")
+    study = compare(make_data(), **arguments)
+    assert any("diagnosis.json" in note and "Delete it" in note for note in study.notes)
+    assert study.diagnosis is None
+    assert "model-importance" not in (folder / "report.html").read_text(encoding="utf-8")
 
 
 def test_the_model_of_a_large_table_is_fitted_to_some_of_its_rows(tmp_path, monkeypatch):
-    monkeypatch.setattr("regaug.studies.compare.QUICK_ROWS", 30)
+    monkeypatch.setattr("regaug.ensemble.entry.QUICK_ROWS", 30)
     data = make_data()
     study = compare(data, methods=["mixup"], trials=1, splits=2, out=tmp_path)
     assert len(data) > 30
     assert study.data is data
-    assert study.model().held_out.n == 9  # what 30 rows put aside
+    assert study.model(quick=True).held_out.n == 9  # what 30 rows put aside
 
 
 def test_the_facts_of_a_named_data_set_and_of_a_table_say_how_they_were_named(tmp_path):

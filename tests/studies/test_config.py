@@ -34,8 +34,9 @@ CHANGES = {
     "recipe": "b",
     "hidden": (),
     "rows": 9,
+    "train_rows": 5,
     "columns": 9,
-    "targets": 2,
+    "target_names": ("price", "tax"),
     "checksum": "a",
     "reference": "mixup",
 }

@@ -8,11 +8,13 @@ from html import escape
 from xml.etree import ElementTree
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from regaug.data import read_table
 from regaug.data.datasets.synthetic import make_manifold
 from regaug.ensemble import Ensemble, fit
-from regaug.exceptions import ArgumentError, StoreError
+from regaug.exceptions import ArgumentError, StoreError, UnknownNameError
 from regaug.metrics import Scores
 from regaug.runs.record import RunRecord
 from regaug.runs.run import Run
@@ -207,13 +209,34 @@ def test_a_report_is_written(study, tmp_path):
 def test_the_model_has_what_the_study_recommends(study):
     data = make_manifold("line", n=60)
     model = replace(study, data=data).model(members=2, seed=3)
-    expected = fit(data, method=study.advised, members=2, seed=3)
     assert model.method == study.advised
+    found = study.best[study.advised]
+    options = {"settings": study.settings_of(study.advised), "log": found.log}
+    expected = fit(data, method=study.advised, members=2, seed=3, **options)
     assert model.predict([[0.5]]).mean == expected.predict([[0.5]]).mean
 
 
+def test_another_method_has_its_own_settings_of_the_study(study):
+    data = make_manifold("line", n=60)
+    model = study.model(data, method="mixup", members=2)
+    own = study.best["mixup"].settings
+    assert (model.method, model.settings.learning_rate) == ("mixup", own.learning_rate)
+    assert not study.settings_of("mixup").halve
+    with pytest.raises(UnknownNameError, match="Did you mean 'mixup'"):
+        study.settings_of("mixip")
+
+
+def test_a_table_with_other_targets_is_refused(study):
+    frame = pd.DataFrame({"x": np.sin(np.arange(30.0)), "rent": np.arange(30.0)})
+    with pytest.raises(ArgumentError, match="targets of the study, target, got rent"):
+        study.model(read_table(frame, target="rent"))
+
+
 def test_what_cannot_be_fitted_to_a_table_is_not_advised(study):
-    for use, advised in (("gp", "gp"), ("auto", "auto"), ("mean", "erm"), ("mixup", "erm")):
+    for use, advised in (
+        *(("gp", "gp"), ("auto", "auto"), ("mean", "mean")),
+        *(("last-value", "erm"), ("mixup", "erm")),
+    ):
         verdict = replace(study.verdict, use=use, recommended="erm")
         assert replace(study, verdict=verdict).advised == advised
 
@@ -221,12 +244,16 @@ def test_what_cannot_be_fitted_to_a_table_is_not_advised(study):
 def test_a_model_that_lies_in_the_folder_is_read(study, tmp_path, monkeypatch):
     data = make_manifold("line", n=60)
     fit(data, method="erm", members=2).save(tmp_path / "model")
-    model = replace(study, folder=tmp_path).model()
+    model = replace(study, folder=tmp_path).model(quick=True)
     assert isinstance(model, Ensemble)
     assert len(model) == 2
+    with pytest.raises(ArgumentError, match="`data` must be the table"):  # it is another one
+        replace(study, folder=tmp_path).model(quick=True, seed=5)
 
 
 def test_without_data_there_is_no_model_and_the_way_out_is_said(study, tmp_path):
     for folder in (None, tmp_path):
-        with pytest.raises(ArgumentError, match=r"knows no table .* Use regaug\.fit\(data\)"):
+        with pytest.raises(
+            ArgumentError, match=r"`data` must be the table .* study\.model\(data\)"
+        ):
             replace(study, folder=folder).model()

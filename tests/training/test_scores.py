@@ -49,7 +49,8 @@ def test_scores_do_not_depend_on_the_scale_of_the_split(split):
         torch.testing.assert_close(predictions[name].float(), raw[name], rtol=1e-5, atol=1e-5)
         assert scores[name].n_zero == expected.n_zero >= 2
         assert scores[name].mape == pytest.approx(expected.mape, rel=1e-4)
-        assert scores[name].rmse == pytest.approx(1.0, rel=1e-5)
+        assert scores[name].rmse == pytest.approx(expected.rmse, rel=1e-4)
+        assert [own.rmse for own in scores[name].targets] == pytest.approx([1.0, 1.0], rel=1e-5)
 
 
 def test_zero_targets_are_zero_again_after_the_way_back(split):

@@ -21,7 +21,6 @@ from regaug.augment.joint import (
     check_dimension,
     dimensions_of_each,
     fixed_dimension,
-    joint_dimension,
     joint_rows,
 )
 from regaug.augment.layer import INPUT, AtLayer
@@ -67,7 +66,7 @@ class CEMS(Augmentation[CEMSParams]):
         d: Dimension of the sheet: an int (clamped to the batch), ``"two_nn"`` for the intrinsic
             dimension of each batch, or ``"two_nn_data"`` for that of the training set, which
             :meth:`fit` estimates. A batch in which the dimension cannot be estimated (fewer than
-            three different rows) is left as it is.
+            three different rows) is left as it is; that of such a training set counts as 1.
         neighbors: ``"batch"``: the batch is the neighborhood of all its rows, which is right for
             batches whose rows lie together. An int: every row has this many nearest training rows
             (by joint Euclidean distance, itself included if it is one), which :meth:`fit` stores;
@@ -131,7 +130,7 @@ class CEMS(Augmentation[CEMSParams]):
     def learn(self, x: Tensor, y: Tensor) -> None:
         """Store the joint training rows for ``neighbors``, their dimension for ``d``, if asked."""
         if self.d == "two_nn_data":
-            self._fitted_d.fill_(joint_dimension(x, y))
+            self._fitted_d.fill_(batch_dimension(x, y) or 1)
         if self.neighbors != "batch":
             check_finite(x=x, y=y)
             self._stored = joint_rows(x, y, torch.float64).to(self._stored.device)

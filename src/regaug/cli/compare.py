@@ -96,6 +96,7 @@ def compare(
 
     Example: regaug compare houses.csv --target price --quick
     """
+    from regaug.cli.advice import show_advice
     from regaug.cli.live import Live
     from regaug.studies.compare import compare as run_study
     from regaug.studies.leaderboard import leaderboard
@@ -137,6 +138,7 @@ def compare(
             )
             typer.echo(f"\n{study.verdict.text}")
             options.print_checks(study.checks)
+            show_advice(study)
             _show_files(study)
     if as_json:
         options.print_json(found)
@@ -144,33 +146,19 @@ def compare(
 
 def _show_files(study: "Study") -> None:
     from regaug.studies.latest import LATEST, REPORT
-    from regaug.studies.plan import QUICK_ROWS
-    from regaug.studies.study import MODEL
 
     if study.folder is None:
         return
     report, latest = study.folder / REPORT, study.folder.with_name(LATEST) / REPORT
     is_linked = latest.exists() and latest.samefile(report)
     typer.echo(f"\nreport: {report}{f' (now also {latest})' if is_linked else ''}")
-    if (study.folder / MODEL).is_dir():
-        is_large = study.data is not None and len(study.data) > QUICK_ROWS
-        rows = f" to {QUICK_ROWS:,} of the rows" if is_large else ""
-        typer.echo(
-            f"model:  {study.folder / MODEL} ({study.advised}, fitted quickly{rows}; `regaug fit` "
-            "tries more, and keeps the rows of its intervals apart from every choice)"
-        )
     typer.echo(f"runs:   {study.folder}")
 
 
 def _as_dict(study: "Study") -> "dict[str, JSON]":
+    from regaug.cli.advice import advice_of
     from regaug.studies.latest import REPORT
-    from regaug.studies.study import MODEL
 
     folder = study.folder or Path()
-    model = folder / MODEL
-    return {
-        "folder": str(folder),
-        "report": str(folder / REPORT),
-        "model": str(model) if model.is_dir() else None,
-        **study.to_dict(),
-    }
+    found = {"folder": str(folder), "report": str(folder / REPORT)}
+    return {**found, **advice_of(study), **study.to_dict()}

@@ -3,15 +3,17 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from regaug.cli import names, options
-from regaug.formatting import number, sentences
+from regaug.formatting import count, duration, sentences
 
 if TYPE_CHECKING:
+    from regaug.ensemble import Ensemble
     from regaug.ensemble.candidates import FitProgress
+    from regaug.metrics import Scores
 
 
 def fit(
@@ -36,12 +38,29 @@ def fit(
         typer.Option(
             "--from",
             metavar="FOLDER",
-            help="Folder of a study, such as runs/houses: fit what its verdict says to use.",
+            help="Folder of a study, such as runs/houses: fit what its verdict says to use, or the "
+            "method that is named, with the settings that the study has found.",
         ),
     ] = None,
     members: Annotated[
         int, typer.Option(metavar="N", help="Nets in the ensemble of a named method.")
     ] = 8,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Try less: three folds, no augmentation, 2,000 rows.")
+    ] = False,
+    max_minutes: Annotated[
+        float | None,
+        typer.Option(
+            metavar="MINUTES",
+            help="Begin nothing new after so many minutes, and use what is finished.",
+        ),
+    ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="An HTML file on what the model rests on, and where it is wrong."
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(metavar="N", help="The same seed gives the same model.")] = 0,
     jobs: options.Jobs = 2,
     force: options.Force = False,
@@ -56,28 +75,48 @@ def fit(
 
     regaug fit houses.csv --target price --method gp --out model/
 
+    regaug fit houses.csv --target price --from runs/houses --out model/
+
     regaug fit houses.csv --target price --method foma-rho --members 16 --out model/
     """
-    if method is not None and study is not None:
-        raise typer.BadParameter("`--method` and `--from` both say what to fit. Give one of them.")
     from regaug.data.tabular.table import Table
     from regaug.ensemble import entry
     from regaug.ensemble.contents import AUTO
     from regaug.ensemble.folder import model_output
+    from regaug.report import write_model_report
+    from regaug.report.template import report_output
     from regaug.studies.study import Study
 
-    place = model_output(out, inputs=options.files_of(source), force=force, name="--out")
+    inputs = options.files_of(source)
+    place = model_output(out, inputs=inputs, force=force, name="--out")
+    page = None
+    if report is not None:
+        page = report_output(report, inputs=inputs, force=force, name="--report")
     data = options.open_data(
         source, target=target, group=group, time=time, drop=drop, encoding=encoding
     )
-    chosen = entry.check_method(method or (AUTO if study is None else Study.open(study).advised))
+    if method is not None:
+        entry.check_method(method)
+    found = None if study is None else Study.open(study)
     if isinstance(data, Table):  # what was read, and what may be wrong with it, comes first
         typer.echo(data.summary, err=True)
     with _shown() as shown:
-        model = entry.fit(
-            data, method=chosen, members=members, seed=seed, jobs=jobs, progress=shown
-        )
+        how: dict[str, Any] = {
+            "members": members,
+            "seed": seed,
+            "quick": quick,
+            "jobs": jobs,
+            "max_minutes": max_minutes,
+            "progress": shown,
+        }
+        if found is None:
+            model = entry.fit(data, method=method or AUTO, **how)
+        else:
+            model = found.model(data, method=method, **how)
     model.save(place.path, force=force)
+    diagnosis = None if page is None else model.diagnose()
+    if page is not None and diagnosis is not None:
+        write_model_report(diagnosis, page.path, force=force)
     scores = model.held_out
     if as_json:
         held_out = scores and scores.to_dict()
@@ -88,31 +127,47 @@ def fit(
                 "method": model.method,
                 "models": len(model),
                 "shares": model.shares,
+                "notes": model.notes,
                 "held_out": held_out,
+                "report": None if report is None else str(report),
+                "diagnosis": None if diagnosis is None else diagnosis.summary(),
             }
         )
         return
     if scores is not None:
-        explained = "" if scores.r2 is None else f", R2 {scores.r2:.3f}"
-        typer.echo(
-            f"{model.describe()}. On {scores.n} rows that were put aside: "
-            f"RMSE {number(scores.rmse)}{explained}."
-        )
+        _print_scores(model, scores)
+    for note in model.notes:
+        typer.echo(note)
+    if page is not None:
+        typer.echo(sentences(f"The report is in {page.path}.", page.remark))
     use = f"Predict with: regaug predict {place.path} NEW.csv -o OUT.csv"
     typer.echo(sentences(f"The model is in {place.path}.", place.remark, use))
+
+
+def _print_scores(model: "Ensemble", scores: "Scores") -> None:
+    from regaug.cli.scores import in_words, target_table
+
+    begin = f"{model.describe()}. On {scores.n:,} rows that were put aside"
+    if len(model.targets) == 1:
+        typer.echo(f"{begin}: {in_words(scores)}.")
+        return
+    typer.echo(f"{begin}:")
+    options.print_table(target_table(scores, model.targets))
 
 
 @contextmanager
 def _shown() -> Iterator[Callable[["FitProgress"], None]]:
     """Give what says how many runs there are and how long they take, then shows a bar."""
-    from regaug.cli.live import announce
     from regaug.training.bar import bar_from_first_call
 
     with bar_from_first_call("run") as show:
 
         def observe(progress: "FitProgress") -> None:
             if not progress.done:
-                announce(progress.total, 0, progress.seconds_left, ())
-            show(progress.done, progress.total, progress.method)
+                planned = count(progress.total, progress.unit)
+                most = "At most " if progress.unit == "epoch" else ""
+                takes = f"this takes about {duration(progress.seconds_left)}"
+                typer.echo(f"{most}{planned}; {takes}.", err=True)
+            show(progress.done, progress.total, progress.words, progress.unit)
 
         yield observe

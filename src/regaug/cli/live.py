@@ -70,7 +70,7 @@ class Live:
         config = progress.plan.config
         metric = METRICS[config.metric]
         total: Mapping[str, int] = Counter(run.method for run in progress.plan.runs)
-        header = ("method", "runs", f"best validation {metric.title}")
+        header = ("method", "runs", f"best validation {metric.title_for(config.targets)}")
         table = Table(*header, box=None, title=_title(progress))
         for name, runs in total.items():
             error = self.best.get(name, math.inf)

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from regaug.cli.options import AsJSON, Encoding, Force, output, print_json, write_table
-from regaug.formatting import sentences
+from regaug.formatting import percent, sentences
 
 
 def predict(
@@ -27,8 +27,8 @@ def predict(
         float | None,
         typer.Option(
             metavar="SHARE",
-            help="Share of rows whose target is to lie in its interval; 0.9 if the model has "
-            "intervals.",
+            help="Share of rows whose target is to lie in its interval; 0.9, or what the rows that "
+            "were put aside allow.",
         ),
     ] = None,
     encoding: Encoding = None,
@@ -37,28 +37,35 @@ def predict(
 ) -> None:
     """Predict every row of a table; its own columns are kept.
 
-    New columns: the mean of the nets, how far they disagree, and the ends of an interval. A model
-    that was trained on all its rows has no intervals.
+    New columns: the mean of the models, how far they disagree, and the ends of an interval. A model
+    that was trained on all its rows has no intervals. If the table has the target, it says how good
+    the predictions are, by group if the model was fitted with --group.
 
     Example: regaug predict model/ new.csv -o predicted.csv
     """
+    from regaug.cli.scores import as_plain, show_scores
     from regaug.data.tabular.sources import read_cells, read_gaps, typed
     from regaug.ensemble import Ensemble
 
     place = output(out, Path(source), model, force=force)
     ensemble = Ensemble.load(model)
-    if interval is None and ensemble.calibration is not None:
-        interval = 0.9
+    level = ensemble.usual_interval if interval is None else interval
     cells = read_cells(source, encoding=encoding)
     # A model of a named data set was fitted on an array: its columns have an order and no names.
     rows = read_gaps(cells) if ensemble.preparation.encoder else typed(cells).to_numpy()
-    prediction = ensemble.predict(rows, interval=interval)
+    prediction = ensemble.predict(rows, interval=level)
     # Cells of a text file as they stand there: 007 is not 7, and NA is no gap.
     frame = typed(cells) if place.path.suffix.lower() == ".parquet" else cells.frame
     write_table(prediction.to_frame(frame), place)
     if as_json:
         found = {"rows": len(frame), "written": str(place.path), "replaces": place.replaces}
-        print_json(found)
-    else:
-        written = f"{len(frame):,} rows predicted; written to {place.path}."
-        typer.echo(sentences(written, place.remark))
+        print_json({**found, "interval": level, **as_plain(prediction)})
+        return
+    written = f"{len(frame):,} rows predicted; written to {place.path}."
+    typer.echo(sentences(written, place.remark))
+    if interval is None and level is not None and level < 0.9:
+        typer.echo(
+            f"The intervals hold for {percent(level)} of new rows: the model has put aside too few "
+            "for more."
+        )
+    show_scores(prediction, level, group=ensemble.group)

@@ -33,8 +33,9 @@ def report(
 
     Example: regaug report runs/diabetes -o report.html
     """
-    from regaug.report.page import report_output
+    from regaug.cli.advice import advice_of, show_advice
     from regaug.report.plots import draw_plots, save_plots
+    from regaug.report.template import report_output
     from regaug.studies.study import Study
 
     place = report_output(out, force=force, name="--out")
@@ -53,11 +54,13 @@ def report(
             "recommended": study.verdict.recommended,
             "use": study.verdict.use,
             "checks": [check.to_dict() for check in study.checks],
+            **advice_of(study),
         }
         print_json(found)
         return
     typer.echo(study.verdict.text)
     print_checks(study.checks)
+    show_advice(study)
     typer.echo(sentences(f"\nThe report is in {path}.", place.remark))
     if saved:
         typer.echo(f"{len(saved)} plots are in {svg}.")

@@ -116,12 +116,15 @@ class Split:
         validation: Settings and the best epoch are chosen on these.
         test: Errors are reported on these.
         more: Further parts that some data sets have, by name.
+        pooled: Whether several targets are one quantity in one unit, whose errors count together,
+            as in the paper's tables. Otherwise every target counts alike, whatever its unit.
     """
 
     train: Part
     validation: Part
     test: Part
     more: Mapping[str, Part] = field(default_factory=dict)
+    pooled: bool = field(default=False, kw_only=True)
 
     @property
     def parts(self) -> dict[str, Part]:
@@ -160,8 +163,8 @@ class Split:
             name: part.take(np.sort(rng.permutation(len(part))[: sizes[name]]))
             for name, part in parts.items()
         }
-        three = {name: few.pop(name) for name in THREE}
-        return replace(self, **three, more=few)
+        train, validation, test = (few.pop(name) for name in THREE)
+        return replace(self, train=train, validation=validation, test=test, more=few)
 
 
 class Data:

@@ -145,7 +145,8 @@ def standardize(split: Split, *, log: bool = False) -> StandardizedSplit:
 
     train, validation, test = map(scaled, (split.train, split.validation, split.test))
     more = {name: scaled(part) for name, part in split.more.items()}
-    return StandardizedSplit(train, validation, test, more, x_scaler, y_scaler=y_scaler, log=log)
+    parts, pooled = (train, validation, test, more), split.pooled
+    return StandardizedSplit(*parts, x_scaler, y_scaler=y_scaler, log=log, pooled=pooled)
 
 
 def is_skewed(y: Tensor) -> bool:

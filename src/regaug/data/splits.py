@@ -20,6 +20,7 @@ ThreeParts = tuple[Rows, Rows, Rows]
 Shares = Sequence[float]
 
 SHARES = (0.6, 0.2, 0.2)
+FEWEST = 3  # rows to train on, where whole groups are dealt
 
 
 def random_split(
@@ -74,7 +75,8 @@ def group_split(groups: ArrayLike, *, shares: Shares = SHARES, seed: int) -> Thr
 
     The groups are put in random order and the order is cut twice, where the parts come nearest to
     the shares. Another seed so gives other groups to test on, even where one order would fit the
-    shares better than all others.
+    shares better than all others. An order that leaves less than three rows to train on, as it may
+    with a group that has most of them, has the largest group first.
 
     Args:
         groups: Group of every row, ``(n,)``: numbers or strings, at least 3 different ones.
@@ -88,7 +90,13 @@ def group_split(groups: ArrayLike, *, shares: Shares = SHARES, seed: int) -> Thr
     """
     codes, counts = _codes("groups", groups)
     order = _draw_order(len(counts), seed)
-    return _whole_groups(codes, order, *_cut(counts[order], shares))
+    first, second = _cut(counts[order], shares)
+    if counts[order[:first]].sum() < FEWEST:
+        # Nothing can be learned: the largest group, which has most of the rows, is to train on.
+        largest = counts[order].argmax()
+        order = np.concatenate([order[largest : largest + 1], np.delete(order, largest)])
+        first, second = _cut(counts[order], shares)
+    return _whole_groups(codes, order, first, second)
 
 
 def time_split(times: ArrayLike | int, *, shares: Shares = SHARES) -> ThreeParts:

@@ -7,6 +7,7 @@ row but those that are put aside, before anything else, to measure the intervals
 from regaug.ensemble.blend import fit_blend
 from regaug.ensemble.candidates import FitProgress
 from regaug.ensemble.component import Component
+from regaug.ensemble.diagnosis import Diagnosis
 from regaug.ensemble.entry import fit
 from regaug.ensemble.fit import fit_ensemble
 from regaug.ensemble.model import Ensemble, Prediction
@@ -14,6 +15,7 @@ from regaug.ensemble.rows import calibration_rows, leave_out
 
 __all__ = [
     "Component",
+    "Diagnosis",
     "Ensemble",
     "FitProgress",
     "Prediction",

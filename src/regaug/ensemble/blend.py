@@ -64,6 +64,7 @@ def fit_blend(
     seed: int = 0,
     quick: bool = False,
     jobs: int = 1,
+    until: float | None = None,
     observer: Observer | None = None,
 ) -> Ensemble:
     """Fit a blend of nets and baselines, of nets alone, or a baseline.
@@ -87,29 +88,50 @@ def fit_blend(
         seed: Decides everything.
         quick: Fewer folds and recipes, and plain training alone.
         jobs: Worker processes; the model does not depend on it.
+        until: When to begin nothing new, in seconds since 1970; None for never. What is finished
+            then is the model, one candidate at least, and its notes say what was left out.
         observer: Told how far it has come.
     """
     ready = Prepared.of(data, seed=seed)
-    nets, baselines, target = fit_candidates(
-        ready, method=method, hidden=hidden, seed=seed, quick=quick, jobs=jobs, observer=observer
+    found = fit_candidates(
+        ready,
+        method=method,
+        hidden=hidden,
+        seed=seed,
+        quick=quick,
+        jobs=jobs,
+        until=until,
+        observer=observer,
     )
-    return make_blend(ready, method, nets, baselines, target)
+    return make_blend(ready, method, found)
 
 
-def make_blend(
-    ready: Prepared,
-    method: str,
-    nets: Sequence[Candidate],
-    baselines: Sequence[Candidate],
-    target: Tensor,
-) -> Ensemble:
-    """Give candidates their shares and make the model of them; see :func:`fit_candidates`."""
-    log, shares = ready.may_log, _choose_shares(nets, baselines, target)
+@dataclass(frozen=True)
+class Candidates:
+    """All that a blend may be made of.
+
+    Attributes:
+        nets: Nets, by their recipes and methods.
+        baselines: Baselines.
+        target: Targets ``(n, m)`` of the rows that they have predicted.
+        notes: What is missing because the time was up, in sentences.
+    """
+
+    nets: Sequence[Candidate]
+    baselines: Sequence[Candidate]
+    target: Tensor
+    notes: Sequence[str] = ()
+
+
+def make_blend(ready: Prepared, method: str, found: Candidates) -> Ensemble:
+    """Give candidates their shares and make the model of them."""
+    log, target = ready.may_log, found.target
+    shares = _choose_shares(found.nets, found.baselines, target)
     components = [own.as_component(share) for own, share in shares]
     mean = sum((share * own.predicted for own, share in shares), torch.zeros_like(target))
     scale = ready.scale(log=log)
     errors = scale.transform(mean) - scale.transform(target)
-    return ready.finish(method, components, errors, log=log)
+    return ready.finish(method, components, errors, log=log, notes=found.notes)
 
 
 def fit_candidates(
@@ -120,13 +142,10 @@ def fit_candidates(
     seed: int = 0,
     quick: bool = False,
     jobs: int = 1,
+    until: float | None = None,
     observer: Observer | None = None,
-) -> tuple[list[Candidate], list[Candidate], Tensor]:
-    """Fit all that a blend may be made of; arguments as for :func:`fit_blend`.
-
-    Returns:
-        Nets, baselines, and the targets ``(n, m)`` of the rows that they have predicted.
-    """
+) -> Candidates:
+    """Fit all that a blend may be made of; arguments as for :func:`fit_blend`."""
     amounts, log = Amounts.of(len(ready.rest), quick=quick), ready.may_log
     folds = fold_rows(ready.data, ready.rest, amounts.folds, seed)
     scales = (False, True) if log else (False,)
@@ -135,6 +154,8 @@ def fit_candidates(
     if has_nets:
         recipes = draw_recipes(amounts.recipes, seed=seed, rows=len(split.train))
         tries = [Try(PLAIN, i, log and i % 2 == 1, own) for i, own in enumerate(recipes)] + tries
+    if until is not None:  # a line is fitted at once, so that there is something
+        tries.sort(key=lambda own: own.method != "ridge")
     later = len(METHODS) * amounts.repeats if has_nets else 0
     bench = Folds(
         ready,
@@ -143,6 +164,7 @@ def fit_candidates(
         seed=seed,
         jobs=jobs,
         total=(len(tries) + later) * len(folds),
+        until=until,
         observer=observer,
     )
     found, target = bench.fit(tries), bench.target
@@ -152,7 +174,22 @@ def fit_candidates(
         best = sorted(nets, key=lambda own: _error(own, target))[: amounts.repeats]
         places = [(name, i, own.tried) for name in METHODS for i, own in enumerate(best)]
         nets += bench.fit([Try(name, i, own.log, own.recipe) for name, i, own in places])
-    return nets, baselines, target
+    elif later and bench.is_over():
+        bench.left_out += [Try(name, 0) for name in METHODS]
+    return Candidates(nets, baselines, target, _left_out(bench))
+
+
+def _left_out(bench: Folds) -> list[str]:
+    """Say what is missing because the time was up."""
+    missing = list(dict.fromkeys(own.method for own in bench.left_out))
+    short = list(dict.fromkeys(own.method for own in bench.cut_short))
+    notes = [f"The time was up before all was tried; left out: {', '.join(missing)}."]
+    notes = notes if missing else []
+    if short:
+        notes.append(
+            f"The time was up before the nets were trained to the end: {', '.join(short)}."
+        )
+    return notes
 
 
 def _baselines(method: str, split: Split) -> Sequence[str]:

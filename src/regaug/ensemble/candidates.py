@@ -15,8 +15,9 @@ from regaug.data.base import Rows
 from regaug.ensemble.component import Component, Models, Predictors
 from regaug.ensemble.members import is_usable, stack_members
 from regaug.ensemble.prepared import Prepared
+from regaug.formatting import duration
 from regaug.problems import Cost, Problem
-from regaug.runs.executors import run_here, run_in_processes
+from regaug.runs.executors import pending, run_here, run_in_processes
 from regaug.runs.kept import KeepingWorker, KeptRecord
 from regaug.runs.record import RunRecord
 from regaug.runs.run import Run
@@ -35,16 +36,24 @@ class FitProgress:
     """How far a fit has come; told when it begins, and whenever something is finished.
 
     Attributes:
-        done: Finished runs.
-        total: All of them.
+        done: Finished runs of a blend, or epochs of the nets of a method that is named.
+        total: All of them; of epochs there may be fewer.
         seconds_left: About how long the others take.
         method: The method or baseline of what has just been finished; empty at the beginning.
+        unit: What is counted: ``"run"`` or ``"epoch"``.
     """
 
     done: int
     total: int
     seconds_left: float
     method: str = ""
+    unit: str = "run"
+
+    @property
+    def words(self) -> str:
+        """What has just been finished, and the time left."""
+        left = f"about {duration(self.seconds_left)} left" if 0 < self.done < self.total else ""
+        return ", ".join(filter(None, [self.method, left]))
 
 
 Observer = Callable[[FitProgress], None]
@@ -104,7 +113,13 @@ class Folds:
         seed: Decides what is drawn.
         jobs: Worker processes; 1 works in this one.
         total: Runs of all candidates that there will be.
+        until: When to begin nothing new, in seconds since 1970, but for what makes the first
+            candidate; None for never. Nets that are under way end then.
         observer: Told how far it has come.
+
+    Attributes:
+        left_out: What has not become a candidate as the time was up.
+        cut_short: Candidates whose nets have not come to their end.
     """
 
     def __init__(
@@ -116,9 +131,12 @@ class Folds:
         seed: int,
         jobs: int,
         total: int,
+        until: float | None = None,
         observer: Observer | None,
     ) -> None:
         self.ready, self.folds, self.seed, self.jobs = ready, folds, seed, jobs
+        self.until, self.left_out, self.cut_short = until, list[Try](), list[Try]()
+        self._has_one = False
         self.rows = torch.from_numpy(np.concatenate(folds))
         self.target, self.bounds = ready.y[self.rows], ready.bounds(log=ready.may_log)
         scales = {_PLAIN: False} | ({_LOG: True} if ready.may_log else {})
@@ -137,8 +155,14 @@ class Folds:
         self._start = time.monotonic()
 
     def fit(self, tries: Sequence[Try]) -> list[Candidate]:
-        """Fit all models of some candidates; those with a model that failed are left out."""
+        """Fit all models of some candidates; those with a model that failed are left out.
+
+        When the time is up, those that are not finished are left out as well.
+        """
         if not tries:
+            return []
+        if self.is_over():
+            self.left_out += tries
             return []
         runs = {own: self._runs(own) for own in tries}
         flat = [run for own in runs.values() for run in own]
@@ -146,14 +170,27 @@ class Folds:
         if not self.done:
             self._tell(expected * self.total / len(flat) / self.jobs)
         found: dict[str, RunResult] = {}
+        finished: set[str] = set()
         for records in self._execute(flat, expected):
             found |= {own.run.key: r for own in records if (r := _result(own)) is not None}
+            finished |= {own.run.key for own in records}
+            self._has_one |= any(all(run.key in found for run in own) for own in runs.values())
             self.done += len(records)
             passed = time.monotonic() - self._start
             left = passed / self.done * (self.total - self.done)
             self._tell(left, records[-1].run.method)
         made = [self._candidate(own, [found.get(run.key) for run in runs[own]]) for own in tries]
+        for own in tries:
+            results = [found[run.key] for run in runs[own] if run.key in found]
+            if any(run.key not in finished for run in runs[own]):
+                self.left_out.append(own)
+            elif any(result.ending == "stopped" for result in results):
+                self.cut_short.append(own)
         return [candidate for candidate in made if candidate is not None]
+
+    def is_over(self) -> bool:
+        """Tell whether the time is up, and there is something to make a model of."""
+        return self._has_one and self.until is not None and time.time() > self.until
 
     def _runs(self, own: Try) -> list[Run]:
         """Return a run for each fold."""
@@ -168,10 +205,12 @@ class Folds:
         ]
 
     def _execute(self, runs: Sequence[Run], expected: float) -> Iterator[list[RunRecord]]:
-        worker, tasks = KeepingWorker(list(self.problems.values())), make_tasks(runs, self.problems)
+        worker = KeepingWorker(list(self.problems.values()), until=self.until)
+        planned = make_tasks(runs, self.problems)
+        tasks = pending(planned, is_done=lambda task: False, is_over=self.is_over)
         if self.jobs == 1 or expected < WORTH_PROCESSES:
             return run_here(worker, tasks)
-        return run_in_processes(worker, tasks, jobs=min(self.jobs, len(tasks)))
+        return run_in_processes(worker, tasks, jobs=min(self.jobs, len(planned)))
 
     def _candidate(self, own: Try, results: Sequence[RunResult | None]) -> Candidate | None:
         kept = [result for result in results if result is not None]

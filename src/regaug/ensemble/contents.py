@@ -27,8 +27,8 @@ from regaug.training.settings import Settings
 # What a model may be called that is made of several methods.
 AUTO, NETS = "auto", "nets"
 _KEYS = {
-    *("targets", "method", "made_by", "encoder", "inputs", "outputs", "log", "low", "high"),
-    *("components", "floor", "scores", "held_out"),
+    *("targets", "group", "method", "made_by", "encoder", "inputs", "outputs", "log", "low"),
+    *("high", "components", "floor", "scores", "held_out", "notes"),
 }
 _MORE = "about"  # only where there is something
 _COMPONENT = {"method", "share", "outputs", "log"}
@@ -48,6 +48,8 @@ class Contents:
     scale: TargetScale = field(repr=False)
     calibration: Calibration | None = field(default=None, repr=False)
     held_out: Scores | None = None
+    group: str | None = None
+    notes: tuple[str, ...] = ()
     made_by: Mapping[str, str] = field(default_factory=versions, repr=False)
     about: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
@@ -56,6 +58,7 @@ class Contents:
         encoder, calibration = self.preparation.encoder, self.calibration
         state: dict[str, object] = {
             "targets": list(self.targets),
+            "group": self.group,
             "method": self.method,
             "made_by": dict(self.made_by),
             "encoder": None if encoder is None else encoder.to_json(),
@@ -68,6 +71,7 @@ class Contents:
             "floor": None if calibration is None else calibration.floor,
             "scores": None if calibration is None else calibration.scores,
             "held_out": None if self.held_out is None else self.held_out.to_dict(),
+            "notes": list(self.notes),
         }
         return state | ({_MORE: dict(self.about)} if self.about else {})
 
@@ -101,7 +105,9 @@ class Contents:
             bounds=_bounds(state, len(targets), is_positive=log),
             scale=_scale(state, len(targets)),
             calibration=_calibration(state, len(targets)),
-            held_out=None if state["held_out"] is None else _scores(entry(state, "held_out", dict)),
+            held_out=_scores(state["held_out"], len(targets)),
+            group=None if state["group"] is None else entry(state, "group", str),
+            notes=_texts("notes", entry(state, "notes", list)),
             made_by=made_by,
             about=about,
         )
@@ -240,12 +246,22 @@ def _settings(method: str, values: dict[str, object]) -> Settings:
     return Settings.from_dict(values)  # which checks the others
 
 
-def _scores(values: Mapping[str, object]) -> Scores:
-    _texts("held_out", list(values))
-    _check(values.get("groups") == {}, "held_out", "be scores without groups")
-    numbers = [value for key, value in values.items() if key != "groups" and value is not None]
-    are_finite = all(type(value) is int or _is_finite(value) for value in numbers)
-    _check(are_finite, "held_out", "be finite numbers")
+def _scores(values: object, targets: int) -> Scores | None:
+    if values is None:
+        return None
+    if not isinstance(values, Mapping):
+        raise DataError("`held_out` must be scores.")
+    each = values.get("targets", [])
+    _check(isinstance(each, list) and len(each) in (0, targets), "held_out", "fit the targets")
+    for own in (values, *each):
+        _check(isinstance(own, Mapping) and own.get("groups") == {}, "held_out", "have no groups")
+        _texts("held_out", list(own))
+        numbers = {key: value for key, value in own.items() if key not in ("groups", "targets")}
+        are_finite = all(
+            value is None or type(value) is int or _is_finite(value) for value in numbers.values()
+        )
+        _check(are_finite, "held_out", "be finite numbers")
+        _check(own is values or not own.get("targets"), "held_out", "have targets of one level")
     return Scores.from_dict(values)
 
 

@@ -11,7 +11,7 @@ from regaug.ensemble.contents import Contents
 from regaug.exceptions import CheckpointError, DataError, FileError, RegaugError
 from regaug.training.state import pack, unpack
 
-FORMAT, VERSION = "regaug-ensemble", 2
+FORMAT, VERSION = "regaug-ensemble", 3
 JSON, TENSORS = "model.json", "model.safetensors"
 
 
@@ -71,7 +71,7 @@ def read_state(folder: Path) -> dict[str, object]:
         if document.get("format") != FORMAT:
             raise DataError(f"`{JSON}` must have the format {FORMAT!r}.")
         version = entry(document, "version", int)
-        if version < VERSION:  # a model of one group of nets
+        if version < VERSION:  # which lacks what this one says of the rows put aside
             raise _unusable(folder, f"it has format {version}, and this one reads {VERSION}.")
         _files.check_format(folder / JSON, version, VERSION, document.get("regaug"))
         tensors, about = _files.read_tensors(folder / TENSORS)

@@ -1,6 +1,7 @@
 """The nets of an ensemble, trained and used as one stack."""
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -13,6 +14,7 @@ from regaug.ensemble.scale import TargetScale
 from regaug.exceptions import DivergedError
 from regaug.models.mlp import NetForm
 from regaug.training import RunResult, Settings, fit_many
+from regaug.training.stacked import MOST_RUNS
 from regaug.training.stacked.net import Layout, predict
 from regaug.training.stacked.stages import Stage
 from regaug.training.stacked.training import make_table_net
@@ -85,17 +87,36 @@ def train_members(
     *,
     hidden: Sequence[int],
     scale: TargetScale,
+    until: float | None = None,
+    tell: Callable[[], None] | None = None,
     progress: bool = False,
 ) -> Trained:
     """Train a net on every split, a standardized table, with a seed derived from the settings'.
 
-    ``scale`` is what the targets of these splits are in.
+    ``scale`` is what the targets of these splits are in. After ``until``, in seconds since 1970,
+    nets that are under way end, and those of further stacks are left out. ``tell`` is
+    called after every epoch of a stack.
     """
     own = [
         replace(settings, seed=_random.derive(_random.Stream.MEMBERS, settings.seed, member))
         for member in range(len(splits))
     ]
-    results = fit_many(splits, method, own, hidden=hidden, record=(), progress=progress)
+    results: list[RunResult] = []
+    size = len(splits) if until is None else MOST_RUNS
+    for start in range(0, len(splits), size):
+        if results and until is not None and time.time() > until:
+            break
+        some = slice(start, start + size)
+        results += fit_many(
+            splits[some],
+            method,
+            own[some],
+            hidden=hidden,
+            record=(),
+            until=until,
+            tell=tell,
+            progress=progress,
+        )
     usable = tuple(number for number, result in enumerate(results) if is_usable(result))
     if not usable:
         raise DivergedError(

@@ -1,19 +1,30 @@
 """The fitted model, and what it predicts."""
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
 from torch import Tensor
 
 from regaug.data.tabular.sources import read_frame
+from regaug.data.tabular.table import Table
 from regaug.ensemble.component import combine
 from regaug.ensemble.contents import Contents
+from regaug.ensemble.diagnosis import Diagnosis
+from regaug.ensemble.evidence import Evidence
 from regaug.ensemble.folder import read_model, write_model
 from regaug.ensemble.shares import describe, shares_of
+from regaug.ensemble.truth import Truth
 from regaug.exceptions import ArgumentError
 from regaug.formatting import TextTable, as_html, count, number, percent
+from regaug.metrics import Scores
 from regaug.training.settings import Settings
+
+# Who makes a page of a diagnosis: :mod:`regaug.report` knows models, and puts itself here.
+report_writers: list[Callable[..., Path]] = []
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +38,9 @@ class Prediction:
             spread, says how far off the mean may be.
         low: Lower ends of the intervals, if they were asked for.
         high: Upper ends of the intervals, if they were asked for.
+        scores: How good it is, on the rows of a table that has the targets; by group too, if it has
+            the column of groups. None if it does not have them.
+        coverage: Share of these rows whose target lies in its interval, for each target.
     """
 
     targets: tuple[str, ...]
@@ -34,6 +48,8 @@ class Prediction:
     spread: Tensor = field(repr=False)
     low: Tensor | None = field(default=None, repr=False)
     high: Tensor | None = field(default=None, repr=False)
+    scores: Scores | None = None
+    coverage: tuple[float, ...] | None = None
 
     def __len__(self) -> int:
         return len(self.mean)
@@ -97,8 +113,11 @@ class Ensemble(Contents):
             rows, which has no intervals.
         held_out: Scores on the calibration rows: an honest estimate of those on new rows, as no
             choice depended on them. None if there are no such rows.
+        group: Name of the column of groups in the table that it was fitted to, if any.
+        notes: What its reader should know, in sentences.
         made_by: Versions of what it was made with.
         about: Further plain values that whoever made the model keeps with it.
+        evidence: The calibration rows of a model that was just fitted; no folder keeps them.
 
     Example:
         >>> import tempfile
@@ -115,6 +134,8 @@ class Ensemble(Contents):
         >>> model.describe()
         'erm: 2 nets'
     """
+
+    evidence: Evidence | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         """Return the number of single models."""
@@ -161,9 +182,23 @@ class Ensemble(Contents):
                 come from where the calibration rows came from. None gives no intervals.
 
         Returns:
-            Means, spreads and intervals, a row for each row of ``source``.
+            Means, spreads and intervals, a row for each row of ``source``; scores if the targets
+            are among its columns.
         """
-        return self.predict_inputs(self.preparation(source), interval=interval)
+        if self.preparation.encoder is not None:
+            source = source.frame if isinstance(source, Table) else read_frame(source)
+        found = self.predict_inputs(self.preparation(source), interval=interval)
+        truth = Truth.find(source, self.targets, self.group)
+        if truth is None:
+            return found
+        low, high = found.low, found.high
+        coverage = None if low is None or high is None else truth.coverage(low, high)
+        return replace(found, scores=truth.score(found.mean), coverage=coverage)
+
+    @property
+    def usual_interval(self) -> float | None:
+        """The level of intervals where none is asked for: 0.9, or what its few rows allow."""
+        return None if self.calibration is None else min(0.9, self.calibration.highest)
 
     def predict_inputs(self, x: Tensor, *, interval: float | None = None) -> Prediction:
         """Predict from what :attr:`preparation` returns, ``(n, d)``."""
@@ -180,6 +215,54 @@ class Ensemble(Contents):
         center = self.scale.transform(mean)
         low, high = (self.scale.inverse(end) for end in (center - half, center + half))
         return Prediction(self.targets, mean, spread, low, high)
+
+    def diagnose(self, source: Any = None) -> Diagnosis:
+        """Look at the model with rows that it has not learned.
+
+        Says how much it rests on each column (shuffled among these rows), where it is wrong and how
+        many rows lie in their intervals.
+
+        Args:
+            source: Rows with their targets, as for :meth:`predict`, that the model has not learned.
+                None takes those that were put aside when it was fitted; a model that was read from
+                a folder no longer has them.
+        """
+        evidence = self.evidence if source is None else self._read(source)
+        if evidence is None:
+            raise ArgumentError(
+                "`source` must be rows with their targets that the model has not learned, got "
+                "None: a model that was read from a folder, or trained on all rows, has no others."
+            )
+        return Diagnosis.of(self, evidence)
+
+    def report(self, path: str | Path, source: Any = None, *, force: bool = False) -> Path:
+        """Write a page about the model: one HTML file that needs no network.
+
+        Args:
+            path: The HTML file; its folder is made. A report that regaug has written there is
+                replaced.
+            source: Rows to look at it with, as for :meth:`diagnose`.
+            force: Replace any other file too.
+        """
+        if not report_writers:
+            import_module("regaug.report")
+        return report_writers[0](self.diagnose(source), Path(path), force=force)
+
+    def _read(self, source: Any) -> Evidence:
+        where = "rows that it was given"
+        if self.preparation.encoder is not None:
+            where = f"rows of {Path(source).name}" if isinstance(source, str | Path) else where
+            source = source.frame if isinstance(source, Table) else read_frame(source)
+        truth = Truth.find(source, self.targets, self.group)
+        if truth is None or not truth.is_known.any():
+            raise ArgumentError(
+                f"`source` must have the targets, {', '.join(self.targets)}, in rows that the "
+                "model has not learned, got none."
+            )
+        rows = np.flatnonzero(truth.is_known)
+        x, groups = self.preparation(source)[rows], truth.groups
+        known = None if groups is None else groups[rows]
+        return Evidence(x, truth.y[rows], known, made_intervals=False, where=where)
 
     def save(self, folder: str | Path, *, force: bool = False) -> None:
         """Write the model to a folder: ``model.safetensors`` and ``model.json``.

@@ -11,8 +11,10 @@ from torch import Tensor
 from regaug.data.arrays import ArrayData
 from regaug.data.base import Data, Part, Rows
 from regaug.data.scaling import StandardizedSplit, is_skewed
+from regaug.data.splits import SplitRule
 from regaug.data.tabular.table import Table
 from regaug.ensemble.component import Component, combine
+from regaug.ensemble.evidence import Evidence
 from regaug.ensemble.intervals import Calibration
 from regaug.ensemble.model import Ensemble
 from regaug.ensemble.preparation import Preparation
@@ -78,7 +80,13 @@ class Prepared:
         return splits
 
     def finish(
-        self, method: str, components: Sequence[Component], errors: Tensor, *, log: bool
+        self,
+        method: str,
+        components: Sequence[Component],
+        errors: Tensor,
+        *,
+        log: bool,
+        notes: Sequence[str] = (),
     ) -> Ensemble:
         """Calibrate a model on the rows that were put aside.
 
@@ -88,6 +96,7 @@ class Prepared:
             errors: Errors ``(n, m)`` on rows that were not trained on, in the scale of the
                 intervals: their size is what is expected.
             log: Whether that is the scale of logarithms.
+            notes: What its reader should know, in sentences.
         """
         bounds, scale = self.bounds(log=log), self.scale(log=log)
         floor = errors.square().mean(dim=0).sqrt().clamp(min=_SMALLEST_FLOOR)
@@ -105,7 +114,19 @@ class Prepared:
             scale=scale,
             calibration=Calibration.fit(*found, floor=floor),
             held_out=evaluate(mean, y),
+            group=getattr(self.data, "group", None),
+            notes=tuple(notes),
+            evidence=self._evidence(),
         )
+
+    def _evidence(self) -> Evidence:
+        """Return the rows that were put aside; by time in its order."""
+        data, rows = self.data, self.held_out
+        rule: SplitRule = "random" if data.groups is None else "group"
+        if data.groups is None and data.times is not None:
+            rule, rows = "time", rows[np.argsort(data.times[rows], kind="stable")]
+        groups = None if data.groups is None else data.groups[rows].astype(np.str_)
+        return Evidence(self.x[rows].double(), self.y[rows], groups, rule)
 
     def bounds(self, *, log: bool = False) -> Bounds:
         """Return the range that predictions are clamped to."""

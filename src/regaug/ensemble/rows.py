@@ -85,6 +85,14 @@ def leave_out(data: Data, rows: Rows) -> Table | ArrayData:
     return ArrayData(data.x[kept], data.y[kept], info=data.info, rule=rule, groups=groups)
 
 
+def some_rows(data: Data, most: int, *, seed: int) -> Data:
+    """Return a table as it is, or so many of its rows, drawn at random, if it has more."""
+    if len(data) <= most:
+        return data
+    order = _random.numpy_generator(_random.Stream.SUBSAMPLE, seed).permutation(len(data))
+    return leave_out(data, order[most:])
+
+
 def validation_rows(data: Table | ArrayData, rows: Rows, members: int, seed: int) -> list[Rows]:
     """Return the rows, of ``rows``, that each member stops on.
 

@@ -6,7 +6,7 @@ dark mode and print, is small, and is the same to the byte for the same numbers.
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from string import Template
@@ -16,10 +16,14 @@ from regaug._outputs import MARK
 
 WIDTH = 400.0  # of every plot; a phone shows it a little smaller, a desktop a little larger
 Point = tuple[float, float]
+Show = Callable[[float], str]  # a number as text
 ROW = 26.0  # height of a method's row
 NAMES = 112.0  # room for the names of methods
-LEFT, RIGHT, TOP, BOTTOM = 62.0, WIDTH - 14.0, 12.0, 280.0  # of a plot with two axes
+LEFT, RIGHT, TOP, BOTTOM = 70.0, WIDTH - 14.0, 12.0, 280.0  # of a plot with two axes
 HEIGHT = BOTTOM + 46.0
+_LETTER = 7.0  # width of a letter of a label, about
+# Of the labels of an axis, with what they stand for.
+_UNITS = (("G", 1e9), ("M", 1e6), ("k", 1e3))
 # Characters that may stand in neither HTML nor XML.
 FORBIDDEN = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]"
 
@@ -96,25 +100,29 @@ class Axis:
         return self.low <= value <= self.high
 
     def ticks(self, about: int = 5) -> list[tuple[float, str]]:
-        """Return round values on the axis with their labels.
+        """Return round values on the axis with their labels; large ones in thousands, millions ...
 
         Example:
             >>> Axis(0.0, 1.0, 0, 100).ticks(3)
             [(0.0, '0.0'), (0.5, '0.5'), (1.0, '1.0')]
+            >>> [label for _, label in Axis(0.0, 70_000.0, 0, 100).ticks(3)]
+            ['0', '20k', '40k', '60k']
         """
         rough = (self.high - self.low) / max(about, 1)
         power = 10.0 ** math.floor(math.log10(rough))
         step = next(m * power for m in (1.0, 2.0, 5.0, 10.0) if m * power >= rough * 0.75)
         first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
-        decimals = max(0, -math.floor(math.log10(step) + 1e-9))
-        return [(i * step, label(i * step, decimals)) for i in range(first, last + 1)]
+        largest = step * max(abs(first), abs(last))
+        unit, size = next(((u, s) for u, s in _UNITS if largest >= 10 * s), ("", 1.0))
+        decimals = max(0, -math.floor(math.log10(step / size) + 1e-9))
+        return [(i * step, label(i * step / size, decimals, unit)) for i in range(first, last + 1)]
 
 
-def label(value: float, decimals: int) -> str:
+def label(value: float, decimals: int, unit: str = "") -> str:
     """Return a number as an axis shows it, with a real minus sign."""
     is_handy = 1e-4 <= abs(value) < 1e6 or value == 0
     text = f"{value:,.{decimals}f}" if is_handy and decimals <= 5 else f"{value:.3g}"
-    return text.replace("-", "\N{MINUS SIGN}")
+    return text.replace("-", "\N{MINUS SIGN}") + (unit if value else "")
 
 
 def text(
@@ -190,12 +198,22 @@ def frame(x_axis: Axis, y_axis: Axis, x_label: str, y_label: str) -> str:
 def below(x_axis: Axis, top: float, bottom: float, name: str) -> str:
     """Draw an axis under a plot, with its grid."""
     body = ""
-    for value, number in x_axis.ticks():
+    for value, number in _fitting_ticks(x_axis):
         x = x_axis(value)
         body += line(x, top, x, bottom, "grid")
         body += text(x, bottom + 17, number, style="muted small", anchor="middle")
     middle = (x_axis.start + x_axis.end) / 2
     return body + text(middle, bottom + 36, name, style="small", anchor="middle")
+
+
+def _fitting_ticks(axis: Axis) -> list[tuple[float, str]]:
+    """Return as many ticks as there is room for their labels, side by side."""
+    room = abs(axis.end - axis.start)
+    for about in (5, 4, 3, 2):
+        ticks = axis.ticks(about)
+        if len(ticks) * (_LETTER * max(len(name) for _, name in ticks) + _LETTER) <= room:
+            break
+    return ticks
 
 
 def drawing(height: float, body: str, alternative: str) -> str:
@@ -219,6 +237,16 @@ def as_file(svg: str) -> str:
     size = re.search(r'viewBox="0 0 (\S+) (\S+)"', opening)
     scaled = f' width="{size[1]}" height="{size[2]}"' if size else ""
     return f"{opening}{scaled}><!-- {MARK} -->{style}{rest}\n"
+
+
+def shorten(name: str, most: int = 15) -> str:
+    """Return a name that there is room for.
+
+    Example:
+        >>> shorten("mean radius of the tumor"), shorten("age")
+        ('mean radius of…', 'age')
+    """
+    return name if len(name) <= most else f"{name[: most - 1].rstrip()}\N{HORIZONTAL ELLIPSIS}"
 
 
 def clean(content: str) -> str:

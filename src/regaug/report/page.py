@@ -8,16 +8,14 @@ from statistics import median
 
 from regaug import formatting
 from regaug._files import write_text
-from regaug._outputs import Output, has_mark
 from regaug._version import __version__
 from regaug.ensemble.contents import NETS
 from regaug.formatting import count, number, percent
-from regaug.metrics import METRICS
-from regaug.report import drawing
 from regaug.report.plots import draw_plots
 from regaug.report.plots_methods import worst_groups
-from regaug.report.recipe import command_recipe, python_recipe
-from regaug.report.tables import detail_table, pair_table
+from regaug.report.recipe import about_model, command_recipe, net_recipe, python_recipe
+from regaug.report.tables import detail_table, pair_table, target_tables
+from regaug.report.template import render_template, report_output
 from regaug.runs.record import RunRecord
 from regaug.studies.amounts import amount
 from regaug.studies.changes import Change
@@ -48,27 +46,14 @@ def write_report(study: Study, path: str | Path, *, force: bool = False) -> Path
     return place.path
 
 
-def report_output(path: str | Path, *, force: bool = False, name: str = "path") -> Output:
-    """Say whether a report may be written there: a new file, or an earlier report."""
-    return Output(Path(path), force=force, name=name, endings=(".html",), is_own=has_mark)
-
-
 def render(study: Study) -> str:
     """Return the page as text; the same study gives the same text."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-    from markupsafe import Markup
-
-    environment = Environment(
-        loader=PackageLoader("regaug.report", package_path=""),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     comparison, recommended = study.comparison, study.verdict.recommended
-    page = environment.get_template(TEMPLATE).render(
+    return render_template(
+        TEMPLATE,
         name=study.config.problem,
-        metric=METRICS[comparison.metric].title,
+        metric=comparison.title,
+        explanation=comparison.explanation,
         verdict=_headline(study.verdict.text),
         tiles=_tiles(study),
         warning=_warning(study),
@@ -77,6 +62,7 @@ def render(study: Study) -> str:
             for row in comparison.rows
         ],
         details=detail_table(study),
+        by_target=target_tables(study),
         pairs=pair_table(comparison),
         checks=[(check, TITLES[check.code]) for check in study.checks],
         level=percent(comparison.level),
@@ -86,20 +72,20 @@ def render(study: Study) -> str:
             for name, (mean, worst, group) in worst_groups(study).items()
         ],
         plots=draw_plots(study),
-        svg=Markup,  # the plots escape what they write
         facts=study.facts,
         done=_how(study),
         recommended=recommended,
         use=study.verdict.use,
         alpha=f"{1.0 - comparison.level:.2g}",
-        python=python_recipe(study, recommended),
-        command=command_recipe(study, recommended),
-        colors={"light": drawing.LIGHT, "dark": drawing.DARK},
-        style=Markup(drawing.page_style()),
+        advised=study.advised,
+        command=command_recipe(study),
+        python=python_recipe(study),
+        about_model=about_model(study),
+        net=net_recipe(study, recommended),
+        diagnosis=study.diagnosis,
         versions=_versions(study),
         generator=f"regaug {__version__}",
     )
-    return re.sub(drawing.FORBIDDEN, "\ufffd", page)
 
 
 def _headline(verdict: str) -> tuple[str, str]:
@@ -118,7 +104,7 @@ def _headline(verdict: str) -> tuple[str, str]:
 def _tiles(study: Study) -> list[tuple[str, str, str]]:
     """Return the few numbers to see first: what, how much, and a remark."""
     comparison, recommended = study.comparison, study.verdict.recommended
-    metric = METRICS[comparison.metric].title
+    metric = comparison.title
     use, names = comparison.row(study.verdict.use), (comparison.reference, recommended)
     plain = {comparison.reference: reference_name(comparison.reference)}
     tiles = [("Use", use.name, plain.get(use.name, ""))]

@@ -9,6 +9,7 @@ from regaug.report import drawing
 from regaug.report.drawing import Plot
 from regaug.report.plots_data import draw_singular_values, draw_two_nn
 from regaug.report.plots_methods import draw_groups, draw_leaderboard, draw_splits
+from regaug.report.plots_model import draw_diagnosis
 from regaug.report.plots_runs import draw_learning, draw_predicted
 from regaug.report.plots_steps import draw_steps
 from regaug.studies.study import Study
@@ -16,12 +17,21 @@ from regaug.studies.study import Study
 
 def draw_plots(study: Study) -> dict[str, Plot]:
     """Draw all plots that a study has the numbers for, in the order of the page."""
-    plots = [draw_leaderboard(study), draw_splits(study), draw_steps(study.steps)]
+    plots = [
+        draw_leaderboard(study),
+        draw_splits(study),
+        draw_steps(study.steps, title=study.comparison.title),
+    ]
     plots += [*draw_learning(study), *draw_predicted(study)]
     if study.facts is not None:
         plots += [draw_singular_values(study.facts), draw_two_nn(study.facts)]
     plots.append(draw_groups(study))
-    return {plot.name: plot for plot in plots if plot is not None}
+    found = {plot.name: plot for plot in plots if plot is not None}
+    if study.diagnosis is None:
+        return found
+    # What is compared is drawn above; this is about one model.
+    own = draw_diagnosis(study.diagnosis)
+    return found | {name: own[name] for name in own if not name.startswith("model-predicted")}
 
 
 def save_plots(

@@ -39,7 +39,7 @@ def draw_leaderboard(study: Study) -> Plot | None:
         if row.change is not None
         for span in [between(row.change_low, row.change_high, comparison.unit)]
     )
-    name, level = METRICS[comparison.metric].title, percent(comparison.level)
+    name, level = comparison.title, percent(comparison.level)
     return Plot(
         "leaderboard",
         f"Change of {name} against plain training",
@@ -89,7 +89,7 @@ def _change_axis(rows: Sequence[Row]) -> Axis:
     # Of the other rows only those widen it that are near enough to be of interest.
     shown = [row.name for row in rows if far[row.name] <= (6.0 if row.is_net else 2.0) * usual]
     values = [0.0, *(value for name in shown for value in ends[name])]
-    return Axis.around(values, NAMES + 8, WIDTH - 64, pad=0.08)
+    return Axis.around(values, NAMES + 8, WIDTH - 72, pad=0.08)
 
 
 def draw_splits(study: Study) -> Plot | None:
@@ -101,7 +101,7 @@ def draw_splits(study: Study) -> Plot | None:
         return None
     axis = _error_axis(errors)
     bottom = TOP + ROW * len(comparison.rows)
-    name = METRICS[comparison.metric].title
+    name = comparison.title
     body = [drawing.below(axis, TOP, bottom, f"test {name}")]
     if base.mean is not None:
         body.append(drawing.line(axis(base.mean), TOP, axis(base.mean), bottom, "dash"))
@@ -159,9 +159,11 @@ def draw_groups(study: Study) -> Plot | None:
     found = worst_groups(study)
     if not found:
         return None
-    axis = Axis.around([v for own in found.values() for v in own[:2]], NAMES + 10, WIDTH - 12)
+    nets = {row.name for row in study.comparison.rows if row.is_net} & found.keys() or found.keys()
+    # A baseline that is far off must not flatten all the others.
+    axis = _error_axis([(name in nets, v) for name, own in found.items() for v in own[:2]])
     bottom = TOP + ROW * len(found)
-    name = METRICS[study.comparison.metric].title
+    name = study.comparison.title
     body = [drawing.below(axis, TOP, bottom, f"test {name}")]
     for place, (method, (mean, worst, _)) in enumerate(found.items()):
         y = TOP + ROW * (place + 0.5)
@@ -169,17 +171,24 @@ def draw_groups(study: Study) -> Plot | None:
         body += [
             drawing.text(NAMES, y + 4, method, style=style, anchor="end"),
             drawing.line(axis(mean), y, axis(worst), y, "line"),
-            drawing.mark(axis(mean), y, "hollow"),
-            drawing.mark(axis(worst), y, "bad-dot"),
+            *_worst_marks(axis, mean, worst, y),
         ]
     said = "; ".join(f"{m} {number(own[0])}, worst {number(own[1])}" for m, own in found.items())
     return Plot(
         "groups",
         "All rows and the worst group",
         f"Test {name} over all rows (hollow) and of each split's worst group (filled), means over "
-        "the splits.",
+        "the splits. An arrow points to what lies outside of the drawing.",
         drawing.drawing(bottom + 46, "".join(body), f"Error and that of the worst group: {said}."),
     )
+
+
+def _worst_marks(axis: Axis, mean: float, worst: float, y: float) -> list[str]:
+    """Draw the error of all rows and of the worst group, or an arrow where both lie outside."""
+    if not axis.holds(mean) and not axis.holds(worst):
+        shape = "right" if mean > axis.high else "left"
+        return [drawing.mark(axis(mean), y, "bad-dot", shape=shape)]
+    return [drawing.mark(axis(mean), y, "hollow"), drawing.mark(axis(worst), y, "bad-dot")]
 
 
 def worst_groups(study: Study) -> dict[str, tuple[float, float, str]]:

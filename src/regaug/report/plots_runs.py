@@ -55,7 +55,7 @@ def _learning_curve(
 ) -> Plot:
     epochs = len(history["test"])
     x_axis = Axis(0.5 if epochs == 1 else 1.0, max(float(epochs), 1.5), LEFT, RIGHT - 30)
-    metric = METRICS[study.comparison.metric].title
+    metric = study.comparison.title
     train, test = (
         [(x_axis(i + 1.0), _place(y_axis, v)) for i, v in enumerate(history[part])]
         for part in ("train", "test")

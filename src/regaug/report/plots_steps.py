@@ -11,21 +11,23 @@ HALF = 8.0  # of the height of a bar
 TOTAL = "all together"
 
 
-def draw_steps(steps: Steps | None) -> Plot | None:
+def draw_steps(steps: Steps | None, *, title: str = "") -> Plot | None:
     """Draw every step as a bar from the change before it to the change after it.
 
-    None if there is nothing to draw: no steps, or a start alone.
+    None if there is nothing to draw: no steps, or a start alone. ``title`` is what the metric is
+    called, its own name if empty.
     """
     if steps is None or len(steps.names) < 2:
         return None
     totals, metric = steps.totals, METRICS[steps.metric]
+    title = title or metric.title
     rows = len(steps.names) + 1  # the last one is for all steps together
     bottom = TOP + ROW * rows
     axis = Axis.around(totals, NAMES + 10, WIDTH - 64, pad=0.08)
     side = "right" if metric.higher_is_better else "left"
     unit = ", %" if steps.unit == "percent" else ""
     body = [
-        drawing.below(axis, TOP, bottom, f"change of {metric.title}{unit}; {side} is better"),
+        drawing.below(axis, TOP, bottom, f"change of {title}{unit}; {side} is better"),
         drawing.line(axis(0), TOP, axis(0), bottom, "axis"),
         drawing.text(NAMES, _middle(0) + 4, steps.names[0], anchor="end"),
         drawing.mark(axis(0), _middle(0), "dot"),
@@ -43,11 +45,11 @@ def draw_steps(steps: Steps | None) -> Plot | None:
     )
     return Plot(
         "steps",
-        f"Where the change of {metric.title} comes from",
+        f"Where the change of {title} comes from",
         f"From {steps.names[0]} on, step by step, means over the splits. The number beside a bar "
         "is the step's own change, against the step before it; the bars lie where they have "
-        f"brought the {metric.title} against the start.",
-        drawing.drawing(bottom + 46, "".join(body), f"Change of {metric.title} by step: {said}."),
+        f"brought the {title} against the start.",
+        drawing.drawing(bottom + 46, "".join(body), f"Change of {title} by step: {said}."),
     )
 
 

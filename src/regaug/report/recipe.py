@@ -1,4 +1,4 @@
-"""What to write next, to train with what a study has chosen: Python, and a command."""
+"""What to write next: the command and the lines of Python that make the model a study advises."""
 
 import json
 import shlex
@@ -6,15 +6,75 @@ from collections.abc import Mapping
 from typing import Any
 
 from regaug.data import NAMES
-from regaug.studies.study import Study
+from regaug.ensemble.contents import AUTO, NETS
+from regaug.ensemble.entry import BLENDS, QUICK_ROWS
+from regaug.studies.names import listed
+from regaug.studies.study import MODEL, Study
 from regaug.training.settings import Settings
 
 # What stands for a name that only the user knows.
 DATA, TARGET = "DATA.csv", "TARGET"
 COLUMNS = ("target", "group", "time", "drop", "encoding")
+OUT = "model/"
 
 
-def python_recipe(study: Study, method: str) -> str:
+def command_recipe(study: Study) -> str:
+    """Return the command that makes the model a study advises; empty if there is none.
+
+    There is none for a network of one's own, nor for settings of a study that was not kept.
+    """
+    if not study.config.hidden:
+        return ""
+    how = ["--method", study.advised]
+    if study.advised not in BLENDS:  # with settings that the study has found
+        if study.folder is None:
+            return ""
+        how = ["--from", str(study.folder)]
+    given = _given(study)
+    words = ["regaug", "fit", given["source"]]
+    for option in COLUMNS:
+        values = given.get(option, [])
+        for value in [values] if isinstance(values, str) else values:
+            words += [f"--{option}", value]
+    return shlex.join([*words, *how, "--out", OUT])
+
+
+def python_recipe(study: Study) -> str:
+    """Return the lines of Python that make the same model; empty for a network of one's own."""
+    if not study.config.hidden:
+        return ""
+    method, imports, how = study.advised, "import regaug\n", ""
+    if method in BLENDS:
+        how = f"model = regaug.fit(data, method={_value(method)})"
+    elif study.folder is not None:
+        how = f"model = regaug.Study.open({_value(str(study.folder))}).model(data)"
+    else:
+        settings = _settings(study.settings_of(method), exact=True)
+        log = ", log=True" if study.best[method].log else ""
+        imports += "from regaug.training import Settings\n"
+        how = f"settings = Settings(\n{settings}\n)\n"
+        how += f"model = regaug.fit(data, method={_value(method)}, settings=settings{log})"
+    return f"{imports}\ndata = {_open(study)}\n{how}\nmodel.save({_value(OUT)})\n"
+
+
+def about_model(study: Study) -> str:
+    """Say what the model in a study's folder is beside that of the command; empty without one."""
+    if study.folder is None or not (study.folder / MODEL).is_dir():
+        return ""
+    model, seed = study.folder / MODEL, f" --seed {study.config.seed}" if study.config.seed else ""
+    less = ["three folds"] if study.advised in BLENDS else []
+    less += ["plain training alone"] if study.advised in (AUTO, NETS) else []
+    # A study of many rows looks at some of them, and does not know of the others.
+    less += [f"at most {QUICK_ROWS:,} rows"] if study.config.rows > 0.9 * QUICK_ROWS else []
+    if not less:
+        return f"{model} has been fitted in the same way{seed and f', with{seed}'}."
+    return (
+        f"{model} is the same, fitted quickly: {listed(less)}. The command makes it with "
+        f"--quick{seed}."
+    )
+
+
+def net_recipe(study: Study, method: str) -> str:
     """Return a script that trains one net with a method's chosen settings."""
     run, hidden = study.best[method], study.config.hidden
     log = ", log=True" if run.log else ""
@@ -55,20 +115,6 @@ net = MLP(split.train.x.shape[1], split.train.y.shape[1], hidden={hidden!r})
 {end}"""
 
 
-def command_recipe(study: Study, method: str) -> str:
-    """Return the command that trains an ensemble with a method and keeps it; empty without one."""
-    if not study.config.hidden:
-        return ""
-    given = _given(study)
-    words = ["regaug", "fit", given["source"]]
-    for option in COLUMNS:
-        values = given.get(option, [])
-        for value in [values] if isinstance(values, str) else values:
-            words += [f"--{option}", value]
-    words += ["--method", method, "--out", "model/"]
-    return shlex.join(words)
-
-
 def _problem(study: Study) -> str:
     name = study.config.problem
     if name in NAMES:
@@ -96,20 +142,23 @@ def _given(study: Study) -> Mapping[str, Any]:
     return {"source": name} if name in NAMES else {"source": DATA, "target": [TARGET]}
 
 
-def _settings(settings: Settings) -> str:
+def _settings(settings: Settings, *, exact: bool = False) -> str:
     """Write out the settings that differ from the defaults; each run's seed is its own."""
     plain = Settings().to_dict() | {"seed": settings.seed}
     given = [item for item in settings.to_dict().items() if item[1] != plain.get(item[0])]
-    return "\n".join(f"    {name}={_value(value)}," for name, value in given)
+    return "\n".join(f"    {name}={_value(value, exact=exact)}," for name, value in given)
 
 
-def _value(value: object) -> str:
-    """Write a value as Python, drawn numbers with six digits."""
+def _value(value: object, *, exact: bool = False) -> str:
+    """Write a value as Python, drawn numbers with six digits or all of them."""
     if isinstance(value, Mapping):
-        items = "".join(f"        {_value(name)}: {_value(own)},\n" for name, own in value.items())
+        items = "".join(
+            f"        {_value(name)}: {_value(own, exact=exact)},\n" for name, own in value.items()
+        )
         return f"{{\n{items}    }}"
     if isinstance(value, list | tuple):
-        return f"[{', '.join(_value(item) for item in value)}]"
+        return f"[{', '.join(_value(item, exact=exact) for item in value)}]"
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)  # as Python, but always in double quotes
-    return repr(float(f"{value:.6g}") if isinstance(value, float) else value)
+    is_drawn = isinstance(value, float) and not exact
+    return repr(float(f"{value:.6g}") if is_drawn else value)

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from regaug import formatting
-from regaug.formatting import percent, probability
+from regaug.formatting import number, percent, probability
 from regaug.metrics import METRICS
-from regaug.studies.details import Details
+from regaug.studies.details import SHOWN, Details
 from regaug.studies.leaderboard import show_details
 from regaug.studies.pairs import Pair
 from regaug.studies.statistics import Comparison
@@ -58,9 +58,26 @@ def detail_table(study: Study) -> tuple[list[str], list[tuple[str, list[str]]]]:
     """Return the header and the lines of what is known beside the metric; no lines without any."""
     own = [(row.name, study.details.get(row.name, Details())) for row in study.comparison.rows]
     cells = [(name, show_details(details)) for name, details in own]
-    titles = {name: METRICS[name].title for name in METRICS}
-    single = f"{METRICS[study.comparison.metric].title} of a single net"
+    targets = study.comparison.targets
+    titles = {name: metric.title_for(targets) for name, metric in METRICS.items()}
+    single = f"{study.comparison.title} of a single net"
     titles |= {"single": single, "fit": "Fit", "epochs": "Epochs", "predict": "Predict a row"}
     shown = [name for name in titles if any(name in known for _, known in cells)]
     lines = [(name, [known.get(each, "") for each in shown]) for name, known in cells]
     return [titles[name] for name in shown], lines if shown else []
+
+
+def target_tables(study: Study) -> list[tuple[str, list[str], list[tuple[str, list[str]]]]]:
+    """Return for every target its name, the header and the lines; nothing if it is one only."""
+    names = study.config.target_names if study.config.targets > 1 else ()
+    header = [METRICS[metric].title for metric in SHOWN]
+    tables = []
+    for name in names:
+        known = {row: own.targets[name] for row, own in study.details.items() if own.targets}
+        lines = [
+            (row.name, [number(known[row.name].get(metric)) for metric in SHOWN])
+            for row in study.comparison.rows
+            if row.name in known
+        ]
+        tables += [(name, header, lines)] if lines else []
+    return tables

@@ -164,10 +164,11 @@ def _split(what: str, protocol: Protocol, rows: int | None, seed: int) -> Split:
         split = Split(split.train, split.validation, split.test, split.more)
     if rows is not None:
         split = _excerpt(split, rows, seed)
+    split = replace(split, pooled=True)  # as the errors of the paper
     if protocol != "time":
         return split
     few = split.validation.take(slice(_FEW))
-    return Split(split.train, few, few)
+    return Split(split.train, few, few, pooled=True)
 
 
 @lru_cache(maxsize=2)

@@ -2,7 +2,6 @@
 
 import pickle
 from dataclasses import dataclass, field
-from functools import partial
 
 from regaug.runs.record import RunRecord
 from regaug.runs.run import Run
@@ -31,9 +30,6 @@ class KeepingWorker(Worker):
 
     def _record(self, run: Run, result: RunResult) -> RunRecord:
         return KeptRecord(**vars(super()._record(run, result)), result=result)
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return partial(type(self), tuple(self.problems.values()), details=self.details), ()
 
 
 def _unpacked(content: bytes) -> KeptRecord:

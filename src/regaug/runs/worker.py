@@ -24,11 +24,14 @@ class Worker:
     """Does the runs of some problems.
 
     With ``details`` the records keep what a report shows: learning curves and some predictions.
+    Stacked runs end ``until`` a time, in seconds since 1970, with the best they have then.
     """
 
-    def __init__(self, problems: Sequence[Problem], *, details: bool = False) -> None:
+    def __init__(
+        self, problems: Sequence[Problem], *, details: bool = False, until: float | None = None
+    ) -> None:
         self.problems: Mapping[str, Problem] = {problem.name: problem for problem in problems}
-        self.details = details
+        self.details, self.until = details, until
         self._recorded: tuple[Recorded, ...] = ("train", "validation", "test") if details else ()
         self._prepare = lru_cache(maxsize=32)(self._prepare_split)
 
@@ -44,6 +47,7 @@ class Worker:
                 [run.settings or Settings() for run in task],
                 hidden=problem.hidden,
                 record=dict.fromkeys(self._recorded, _EVERY),
+                until=self.until,
             )
         else:
             return [self._fit(run) for run in task]
@@ -83,4 +87,5 @@ class Worker:
         return self.problems[problem].split(number, log=log)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return partial(Worker, tuple(self.problems.values()), details=self.details), ()
+        problems = tuple(self.problems.values())
+        return partial(type(self), problems, details=self.details, until=self.until), ()

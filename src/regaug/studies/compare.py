@@ -9,13 +9,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from regaug import _random
 from regaug._outputs import Output, has_mark
 from regaug.data.base import Data, Split
 from regaug.data.splits import SplitRule
 from regaug.data.tabular.table import Table, open_table
-from regaug.ensemble import leave_out
-from regaug.exceptions import ArgumentError, ArgumentTypeError, RegaugError
+from regaug.ensemble.diagnosis import read_diagnosis, write_diagnosis
+from regaug.ensemble.entry import QUICK_ROWS
+from regaug.exceptions import ArgumentError, ArgumentTypeError, RegaugError, StoreError
 from regaug.formatting import count
 from regaug.metrics import MetricName
 from regaug.problems import MOST_ROWS, Problem
@@ -32,7 +32,7 @@ from regaug.studies.differences import say_differences
 from regaug.studies.facts import describe, write_facts
 from regaug.studies.folders import Place, claim_place, name_study
 from regaug.studies.latest import REPORT, mark_latest
-from regaug.studies.plan import QUICK_ROWS, QUICK_SPLITS, SPLITS, Plan, make_plan
+from regaug.studies.plan import QUICK_SPLITS, SPLITS, Plan, make_plan
 from regaug.studies.rounds import plan_rounds
 from regaug.studies.study import MODEL, Study
 from regaug.studies.targets import make_targets, write_targets
@@ -245,24 +245,26 @@ def _place(run: Run) -> tuple[str | None, str, int | None, int]:
 
 def _finish(study: Study, folder: Path, seed: int, jobs: int) -> Study:
     """Write the report and the model of a study into its folder; a model that is there stays."""
+    has_model = (folder / MODEL).is_dir()
+    try:
+        diagnosis = read_diagnosis(folder) if has_model else None
+        study = replace(study, diagnosis=diagnosis)
+    except StoreError as error:
+        study = replace(study, notes=[*study.notes, str(error)])
     study.report(folder / REPORT)
     mark_latest(folder)
-    if not study.is_complete or study.data is None or (folder / MODEL).is_dir():
+    if not study.is_complete or study.data is None or has_model:
         return study
     try:
-        some = replace(study, folder=None, data=_some_rows(study.data, seed))
-        some.model(seed=seed, quick=True, jobs=jobs).save(folder / MODEL)
+        model = study.model(study.data, seed=seed, quick=True, jobs=jobs)
+        diagnosis = model.diagnose()
+        model.save(folder / MODEL)
+        write_diagnosis(folder, diagnosis)
     except RegaugError as error:  # the study is worth telling all the same
         return replace(study, notes=[*study.notes, f"No model was made: {error}"])
+    study = replace(study, diagnosis=diagnosis)
+    study.report(folder / REPORT)  # which speaks of the model, too
     return study
-
-
-def _some_rows(data: Data, seed: int) -> Data:
-    """Return as many rows of a table as can be fitted quickly."""
-    if len(data) <= QUICK_ROWS:
-        return data
-    order = _random.numpy_generator(_random.Stream.SUBSAMPLE, seed).permutation(len(data))
-    return leave_out(data, order[QUICK_ROWS:])
 
 
 def _open(data: AnyData, **columns: Any) -> Problem | Data | Sequence[Split]:

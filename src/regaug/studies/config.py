@@ -34,8 +34,9 @@ class StudyConfig:
         recipe: Differs for other recipes, or other settings that were given instead.
         hidden: Widths of the hidden layers of the table net; empty for another network.
         rows: Rows of the data.
+        train_rows: Fewest training rows of a split, which settings must suit.
         columns: Inputs of a row.
-        targets: Targets of a row.
+        target_names: Names of the targets.
         checksum: Differs for other rows.
         reference: The method that the others are compared with.
     """
@@ -54,8 +55,9 @@ class StudyConfig:
     recipe: str = ""
     hidden: tuple[int, ...] = ()
     rows: int = 0
+    train_rows: int = 0
     columns: int = 0
-    targets: int = 1
+    target_names: tuple[str, ...] = ("target",)
     checksum: str = ""
     reference: str = REFERENCE
 
@@ -67,6 +69,11 @@ class StudyConfig:
         check_choice("metric", self.metric, tuple(METRICS))
         check_choice("search", self.search, get_args(Search))
         check_range("test_share", self.test_share, 0.0)
+
+    @property
+    def targets(self) -> int:
+        """Number of targets."""
+        return len(self.target_names)
 
     def to_dict(self) -> dict[str, JSON]:
         """Return plain values, for a JSON file."""
@@ -88,5 +95,5 @@ class StudyConfig:
                 f"The folder holds runs of something else than a study: {differ}. Name the folder "
                 "that `regaug compare` has written."
             )
-        lists = ("methods", "baselines", "hidden")
+        lists = ("methods", "baselines", "hidden", "target_names")
         return cls(**{**values, **{name: tuple(values[name]) for name in lists}})

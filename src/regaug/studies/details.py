@@ -10,6 +10,8 @@ from regaug.metrics import METRICS, Scores
 from regaug.runs.record import RunRecord
 
 BySplit = Sequence[Sequence[RunRecord]]
+# What is told of every target by itself.
+SHOWN = ("rmse", "mae", "r2")
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,8 @@ class Details:
         single: What the single nets are worth that the splits have chosen, mean of the metric that
             decides; None for other rows, and if one has failed.
         epochs: Epochs that were spent on it, on all splits together; None if it has none.
+        targets: RMSE, MAE and R2 of every target by its name, in its own units, means over the
+            splits; empty if there is one target only.
     """
 
     scores: Mapping[str, float] = field(default_factory=dict)
@@ -32,6 +36,7 @@ class Details:
     predict_seconds: float | None = None
     single: float | None = None
     epochs: int | None = None
+    targets: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, JSON]:
         """Return plain values, for a JSON file."""
@@ -45,6 +50,7 @@ def describe_rows(
     metric: str,
     chosen: Mapping[str, Sequence[RunRecord]] | None = None,
     tried: Mapping[str, BySplit] | None = None,
+    target_names: Sequence[str] = (),
 ) -> dict[str, Details]:
     """Return what is known of every row beside the metric that decides.
 
@@ -54,6 +60,7 @@ def describe_rows(
         metric: The metric that decides, which is left out of the others.
         chosen: For every method the single net that each split has chosen.
         tried: For every method all its records that count, by split.
+        target_names: Names of the targets, where they are several.
     """
     others = [name for name in METRICS if name != metric]
     chosen, tried = chosen or {}, {**used, **(tried or {})}
@@ -67,8 +74,23 @@ def describe_rows(
             fit_seconds=fmean(sum(record.seconds for record in split) for split in used[name]),
             single=_mean(nets, metric) if nets else None,
             epochs=sum(record.epochs for split in tried[name] for record in split) or None,
+            targets=_by_target(own, target_names),
         )
     return found
+
+
+def _by_target(
+    scores: Sequence[Scores | None], names: Sequence[str]
+) -> dict[str, dict[str, float]]:
+    """Return the means of every target's own scores; nothing where a split has none."""
+    known = [own.targets for own in scores if own is not None]
+    if len(known) < len(scores) or any(len(own) != len(names) for own in known):
+        return {}
+    by_target = {name: [own[place] for own in known] for place, name in enumerate(names)}
+    return {
+        name: {metric: mean for metric in SHOWN if (mean := _mean(own, metric)) is not None}
+        for name, own in by_target.items()
+    }
 
 
 def _mean(scores: Sequence[Scores | None], metric: str) -> float | None:

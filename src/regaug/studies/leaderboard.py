@@ -40,14 +40,15 @@ def leaderboard(
     header = [
         "method",
         "tier",
-        METRICS[comparison.metric].title,
+        comparison.title,
         f"against {comparison.reference}",
         f"{formatting.percent(comparison.level)} interval",
         "p (Holm)",
         "won",
     ]
     if details is not None:
-        header += [*(METRICS[name].title for name in metrics), "fit", "predict a row"]
+        titles = [METRICS[name].title_for(comparison.targets) for name in metrics]
+        header += [*titles, "fit", "predict a row"]
     rows = []
     for row in comparison.rows:
         own = show_cells(comparison, row)
@@ -59,7 +60,8 @@ def leaderboard(
         rows.append(cells)
     below = "* differs from plain training, all comparisons taken together"
     is_starred = any(row.is_significant for row in comparison.rows)
-    return TextTable(title, header, rows, [*([below] if is_starred else []), *notes])
+    said = [below if is_starred else "", comparison.explanation, *notes]
+    return TextTable(title, header, rows, [note for note in said if note])
 
 
 def best_rows(text: TextTable, comparison: Comparison, names: Sequence[str]) -> TextTable:

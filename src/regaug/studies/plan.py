@@ -10,6 +10,7 @@ from regaug._checks import check_integer
 from regaug._random import Stream
 from regaug.data.base import Split
 from regaug.data.scaling import StandardizedSplit, is_skewed
+from regaug.ensemble.prepared import default_names
 from regaug.problems import Problem
 from regaug.runs.run import Run, run_key
 from regaug.studies.config import REFERENCE, Search, StudyConfig
@@ -22,8 +23,6 @@ QUICK_METHODS = (REFERENCE, "mixup", "c-mixup", "ada", "foma-rho")
 # Runs of every method on a split, in the second stage.
 TRIALS, QUICK_TRIALS = 6, 3
 SPLITS, QUICK_SPLITS = 10, 5
-# A quick study of more rows than that looks at so many of them, and so does a study's model.
-QUICK_ROWS = 2_000
 # Recipes of the first stage: so many for each trial of the second one, and not fewer than that.
 RECIPES_PER_TRIAL, FEWEST_RECIPES = 2, 6
 # What a recipe says of any network; all else is about the form of the table net.
@@ -86,14 +85,15 @@ def make_plan(
     may_log = settings is None and not problem.is_scaled and _is_skewed(problem.splits)
     if may_log:
         notes.append("The target is positive and skewed: half the recipes fit its logarithm.")
+    config = _configure(problem, names, count, seed, search)
     if settings is None:
         recipes = _draw_recipes(problem, max(FEWEST_RECIPES, RECIPES_PER_TRIAL * count), seed)
         for name in names:
-            tried = enumerate(draw_settings(name, count, seed=seed))
+            tried = enumerate(draw_settings(name, count, seed=seed, rows=config.train_rows))
             # Until each split has chosen its own, the first recipes stand in.
             own[name] = [replace(recipes[n % len(recipes)], method_settings=v) for n, v in tried]
     config = replace(
-        _configure(problem, names, count, seed, search),
+        config,
         recipes=len(recipes),
         recipe=_recipe_key(recipes or [known for tried in own.values() for known in tried]),
     )
@@ -179,8 +179,9 @@ def _configure(
         seed=seed,
         hidden=tuple(problem.hidden) if problem.is_stacked else (),
         rows=sum(sizes[0]),
+        train_rows=min(train for train, _, _ in sizes),
         columns=prod(first.train.x.shape[1:]),
-        targets=first.train.y.shape[1],
+        target_names=tuple(problem.targets) or default_names(first.train.y.shape[1]),
         checksum=problem.checksum(),
     )
 

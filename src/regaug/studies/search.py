@@ -7,17 +7,21 @@ from regaug import _random, methods
 from regaug._random import Stream
 
 
-def draw_settings(method: str, trials: int, *, seed: int) -> list[dict[str, Any]]:
+def draw_settings(
+    method: str, trials: int, *, seed: int, rows: int | None = None
+) -> list[dict[str, Any]]:
     """Draw a method's own settings for so many trials.
 
     The first trial has the defaults, the next ones have what the method names as good starts, the
-    others what is drawn from its space. Fewer trials are the first ones of more.
+    others what is drawn from its space. Fewer trials are the first ones of more. None asks for more
+    than ``rows`` training rows allow.
 
     Example:
         >>> [own["rho"] for own in draw_settings("foma-rho", 1, seed=0)]
         [0.9]
     """
     known = methods.get(method)
+    known = known if rows is None else known.suited(rows)
     drawn = []
     for number in range(trials):
         if number == 0:

@@ -95,6 +95,8 @@ class Comparison:
             that is called significant in 80 % of studies like this one
             (see :func:`regaug.studies.power.smallest_change`). None if that cannot be said.
         rows: The best mean first, those without a mean last.
+        targets: Number of targets; of several, errors are divided by their spread
+            (:class:`regaug.metrics.Metric`).
     """
 
     metric: str
@@ -106,6 +108,17 @@ class Comparison:
     independent: bool
     smallest_change: float | None
     rows: tuple[Row, ...]
+    targets: int = 1
+
+    @property
+    def title(self) -> str:
+        """What a reader knows the metric by."""
+        return METRICS[self.metric].title_for(self.targets)
+
+    @property
+    def explanation(self) -> str:
+        """What the metric means where there are several targets, in a sentence; else empty."""
+        return METRICS[self.metric].explain(self.targets)
 
     def row(self, name: str) -> Row:
         """Return the row of a method, a baseline or a combination."""
@@ -171,6 +184,7 @@ class Comparison:
             {row["name"]: row["errors"] for row in rows},
             baselines=[row["name"] for row in rows if row["is_baseline"]],
             combined=[row["name"] for row in rows if row.get("is_combined", False)],
+            targets=values.get("targets", 1),  # earlier files do not say it
             **{name: values[name] for name in options},
         )
 
@@ -194,6 +208,7 @@ def analyze(
     test_share: float,
     independent: bool = False,
     level: float = 0.95,
+    targets: int = 1,
 ) -> Comparison:
     """Compare the methods of a study with plain training.
 
@@ -215,6 +230,7 @@ def analyze(
         independent: Whether every split has rows of its own (independent draws of the data):
             the variance of the mean is then s^2 / J, and ``test_share`` has no effect.
         level: Confidence level of all intervals, in [0.5, 0.999].
+        targets: Number of targets that the values are means over; for what they are called.
 
     Returns:
         A row for every name, the best mean first.
@@ -278,6 +294,7 @@ def analyze(
             [table[name] for name in tried], table[reference], test, n_methods=len(tried)
         ),
         rows=tuple(rows),
+        targets=targets,
     )
 
 

@@ -6,11 +6,14 @@ from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from regaug._files import JSON
+from regaug._registry import lookup
 from regaug.data.base import Data
 from regaug.ensemble import Ensemble, fit
+from regaug.ensemble.candidates import Observer as FitObserver
+from regaug.ensemble.diagnosis import Diagnosis, read_diagnosis
 from regaug.ensemble.entry import BLENDS
 from regaug.exceptions import ArgumentError, StoreError
 from regaug.formatting import as_html, count
@@ -20,7 +23,7 @@ from regaug.runs.run import Run
 from regaug.runs.store import Store
 from regaug.studies.checks import Check, find_checks
 from regaug.studies.config import StudyConfig
-from regaug.studies.details import Details, describe_rows
+from regaug.studies.details import SHOWN, Details, describe_rows
 from regaug.studies.ensembles import judge
 from regaug.studies.facts import Facts, read_facts
 from regaug.studies.latest import find_study
@@ -31,6 +34,8 @@ from regaug.studies.statistics import Comparison, analyze
 from regaug.studies.steps import Steps
 from regaug.studies.targets import TARGETS, Targets, read_targets
 from regaug.studies.verdict import Verdict, make_verdict
+from regaug.training.recipe import HIDDEN
+from regaug.training.settings import Settings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,6 +66,7 @@ class Study:
         details: Other metrics, times and epochs of every row, which decide nothing.
         steps: How the error came down, from a single net to the blend; None if that is not known.
         facts: What is known of the data; None if nothing is.
+        diagnosis: What rows that it has not learned say of the model in the folder; None without.
         folder: Where it is kept; None if nowhere.
         data: The table it is about, if it is at hand.
         notes: What else a reader should know.
@@ -77,6 +83,7 @@ class Study:
     details: Mapping[str, Details] = field(default_factory=dict, repr=False)
     steps: Steps | None = field(default=None, repr=False)
     facts: Facts | None = field(default=None, repr=False)
+    diagnosis: Diagnosis | None = field(default=None, repr=False)
     folder: Path | None = None
     data: Data | None = field(default=None, repr=False)
     notes: Sequence[str] = ()
@@ -99,7 +106,7 @@ class Study:
                 "the command that started it again, which writes it anew."
             )
         study = cls.read(config, records, targets=targets, facts=read_facts(folder))
-        return replace(study, folder=folder)
+        return replace(study, folder=folder, diagnosis=read_diagnosis(folder))
 
     @classmethod
     def read(
@@ -129,6 +136,7 @@ class Study:
             combined=[name for name in COMBINED_NAMES if name in errors],
             test_share=config.test_share,
             independent=config.independent,
+            targets=config.targets,
         )
         return cls(
             config=config,
@@ -145,6 +153,7 @@ class Study:
                 metric=config.metric,
                 chosen={name: selection.chosen[name] for name in config.methods},
                 tried=selection.tried,
+                target_names=config.target_names if config.targets > 1 else (),
             ),
             steps=rows.steps,
             facts=facts,
@@ -195,8 +204,8 @@ class Study:
     def to_frame(self) -> "pd.DataFrame":
         """Return the leaderboard as a pandas frame, a line for every method and baseline.
 
-        The other metrics have columns of their own, and so have the times, the epochs and what the
-        single nets are worth.
+        The other metrics have columns of their own, and so have the times, the epochs, what the
+        single nets are worth and, of several targets, each in its own units (``rmse_price``).
         """
         import pandas as pd
 
@@ -206,6 +215,10 @@ class Study:
             frame[metric] = [own.scores.get(metric) for own in known]
         for name in ("fit_seconds", "predict_seconds", "single", "epochs"):
             frame[name] = [getattr(own, name) for own in known]
+        columns = {(name, metric) for own in known for name in own.targets for metric in SHOWN}
+        for target, metric in sorted(columns):
+            values = [own.targets.get(target, {}).get(metric) for own in known]
+            frame[f"{metric}_{target}"] = values
         return frame
 
     def to_dict(self) -> dict[str, JSON]:
@@ -224,6 +237,7 @@ class Study:
             "details": {name: own.to_dict() for name, own in self.details.items()},
             "steps": None if self.steps is None else self.steps.to_dict(),
             "best": {name: run.to_dict() for name, run in self.best.items()},
+            "diagnosis": None if self.diagnosis is None else self.diagnosis.summary(),
         }
 
     def runs_frame(self) -> "pd.DataFrame":
@@ -261,27 +275,52 @@ class Study:
         return report_writers[0](self, Path(path), force=force)
 
     def model(
-        self, *, members: int = 8, seed: int = 0, quick: bool = False, jobs: int = 1
+        self,
+        data: Data | None = None,
+        *,
+        method: str | None = None,
+        members: int = 8,
+        seed: int = 0,
+        quick: bool = False,
+        jobs: int = 1,
+        max_minutes: float | None = None,
+        progress: bool | FitObserver | None = None,
     ) -> Ensemble:
-        """Return a model that is fitted as the study advises.
+        """Fit the model that the study advises: the one of ``regaug fit --from``.
 
-        One that lies in the study's folder is read; otherwise it is fitted, which needs the data.
+        A method that is named is trained with the recipe and the settings that were the best of the
+        study (:meth:`settings_of`); a blend chooses its own, fold by fold.
 
         Args:
+            data: The table to fit it to; the one that was compared if it is at hand.
+            method: Another row than the one to use.
             members: Nets in an ensemble that is fitted with a single method.
             seed: Decides everything about it.
-            quick: Try less for a blend, as for the model that a study leaves in its folder.
+            quick: Try less, as for the model that a study leaves in its folder, which is read
+                where that is the one that is asked for.
             jobs: Worker processes of a blend.
+            max_minutes: Begin nothing new after so many minutes, and use what is finished.
+            progress: True for a progress bar, or a function that is told how far it has come.
         """
-        if self.folder is not None and (self.folder / MODEL).is_dir():
-            return Ensemble.load(self.folder / MODEL)
-        if self.data is None:
-            raise ArgumentError(
-                "The study knows no table to fit a model to: it was read from a folder without a "
-                "model, or made from splits. Use regaug.fit(data)."
-            )
+        if quick and (data, method, seed) == (None, None, self.config.seed) and self._has_model:
+            return Ensemble.load(self._model_folder)
+        table = self._check_table(data)
+        name = self.advised if method is None else method
+        options: dict[str, Any] = {}
+        if name in self.best:
+            # Another table than the one that was compared may have targets without a logarithm.
+            log = self.best[name].log and bool((table.y > 0).all())
+            options = {"settings": self.settings_of(name), "log": log, "members": members}
         return fit(
-            self.data, method=self.advised, members=members, seed=seed, quick=quick, jobs=jobs
+            table,
+            method=name,
+            hidden=self.config.hidden or HIDDEN,
+            seed=seed,
+            quick=quick,
+            jobs=jobs,
+            max_minutes=max_minutes,
+            progress=progress,
+            **options,
         )
 
     @property
@@ -289,3 +328,32 @@ class Study:
         """What :func:`regaug.fit` is to be told: the row to use if it can be fitted to a table."""
         use = self.verdict.use
         return use if use in BLENDS else self.verdict.recommended
+
+    def settings_of(self, method: str) -> Settings:
+        """Return the recipe and the settings of a method that are the best over all splits."""
+        own = lookup("method of the study", method, self.best).settings or Settings()
+        # Whether others were ahead matters among the runs of a split alone.
+        return replace(own, seed=0, halve=False)
+
+    @property
+    def _model_folder(self) -> Path:
+        return (self.folder or Path()) / MODEL
+
+    @property
+    def _has_model(self) -> bool:
+        return self.folder is not None and self._model_folder.is_dir()
+
+    def _check_table(self, data: Data | None) -> Data:
+        table = self.data if data is None else data
+        if table is None:
+            raise ArgumentError(
+                "`data` must be the table to fit a model to, got None: the study was read from a "
+                "folder, or made from splits. Give it: study.model(data)."
+            )
+        names, wanted = getattr(table, "targets", None), self.config.target_names
+        if names is not None and tuple(names) != wanted:
+            raise ArgumentError(
+                f"`data` must have the targets of the study, {', '.join(wanted)}, got "
+                f"{', '.join(names)}."
+            )
+        return table

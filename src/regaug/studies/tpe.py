@@ -48,13 +48,15 @@ def suggest_settings(
     count: int,
     *,
     seed: int,
+    rows: int | None = None,
 ) -> list[dict[str, Any]]:
     """Suggest settings of a method that may be better than those before.
 
     The error of a trial is its mean rank over the splits: a split with large errors would decide
     alone otherwise, and an infinite error is just the last rank.
 
-    ``errors`` are the validation errors of the trials before on every split, lower is better.
+    ``errors`` are the validation errors of the trials before on every split, lower is better; so
+    many ``rows`` are trained on.
 
     Example:
         >>> from regaug.studies.search import draw_settings
@@ -66,6 +68,7 @@ def suggest_settings(
     import optuna
 
     known, start = methods.get(method), len(before)
+    known = known if rows is None else known.suited(rows)
     if not known.space:  # plain training has nothing to be learned
         return [known.settings() for _ in range(count)]
     forms = {name: _distribution(choice) for name, choice in known.space.items()}
@@ -101,7 +104,8 @@ def _learn(
     learned: dict[tuple[str, int], Own] = {}
     for name, own in tried.items():
         known = [errors[name, number] for number in own]
-        new = suggest_settings(name, list(own.values()), known, count, seed=config.seed)
+        rows, settings = config.train_rows or None, list(own.values())
+        new = suggest_settings(name, settings, known, count, seed=config.seed, rows=rows)
         learned |= {(name, len(own) + i): settings for i, settings in enumerate(new)}
     return learned
 

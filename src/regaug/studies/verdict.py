@@ -110,7 +110,7 @@ def _beside(comparison: Comparison, winner: str | None) -> str:
     if best is None or winner is None:
         return ""
     change = comparison.paired(winner, nets[0].name)
-    of = "" if comparison.unit == "percent" else f" in {METRICS[comparison.metric].title}"
+    of = "" if comparison.unit == "percent" else f" in {comparison.title}"
     return f"{_title(comparison, best)} beats every net by {amount(change, comparison.unit)}{of}."
 
 
@@ -160,11 +160,11 @@ def _nets(comparison: Comparison, helps: Sequence[Row], hurts: Sequence[Row]) ->
         return _single_split(comparison, plain)
     if helps:
         verb = "raises" if metric.higher_is_better else "lowers"
-        better = _list(helps, f"{verb} {metric.title}", comparison, sure=True)
+        better = _list(helps, f"{verb} {comparison.title}", comparison, sure=True)
         worse = f"; {_list(hurts, 'makes it worse', comparison)}" if hurts else ""
         return f"{better} against {plain}{worse}."
     if hurts:
-        worse = _list(hurts, f"makes {metric.title} worse", comparison)
+        worse = _list(hurts, f"makes {comparison.title} worse", comparison)
         return f"No augmentation helps on this data: {worse} against {plain}."
     return f"No augmentation differs from {plain} on this data. {_smallest(comparison)}"
 
@@ -183,7 +183,7 @@ def _smallest(comparison: Comparison) -> str:
 def _without_reference(comparison: Comparison, plain: str) -> str:
     failed = comparison.row(comparison.reference).n_failed
     text = (
-        f"{_start(plain)} gave no finite {METRICS[comparison.metric].title} on {failed} of "
+        f"{_start(plain)} gave no finite {comparison.title} on {failed} of "
         f"{comparison.n_splits} splits, so nothing can be measured against it"
     )
     has_net = any(row.mean is not None for row in comparison.augmentations)
@@ -200,14 +200,14 @@ def _single_split(comparison: Comparison, plain: str) -> str:
     return (
         "With a single split nothing can be said about how sure a difference is. On this one "
         f"{name} has the {'highest' if higher else 'lowest'} "
-        f"{METRICS[comparison.metric].title}{text}."
+        f"{comparison.title}{text}."
     )
 
 
 def _remarks(comparison: Comparison) -> str:
     """Say which methods failed."""
     failed = [row.name for row in comparison.augmentations if row.n_failed]
-    metric = METRICS[comparison.metric].title
+    metric = comparison.title
     names = ", ".join(failed)
     return f"Left out, without a finite {metric} on every split: {names}." if failed else ""
 

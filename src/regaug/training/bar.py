@@ -55,17 +55,18 @@ class Bar:
 
 
 @contextmanager
-def bar_from_first_call(unit: str) -> Iterator[Callable[[int, int, str], None]]:
+def bar_from_first_call(unit: str) -> Iterator[Callable[..., None]]:
     """Give a function that is told how many of how many are done, and a few words.
 
-    The bar is there from the first call on, when the total is known.
+    The bar is there from the first call on, when the total is known; a fourth argument of that call
+    is what it counts, if it is not ``unit``.
     """
     with ExitStack() as stack:
         bars: list[Bar] = []
 
-        def show(done: int, total: int, words: str) -> None:
+        def show(done: int, total: int, words: str, counted: str = unit) -> None:
             if not bars:
-                bars.append(stack.enter_context(Bar(unit, total, done, show=True)))
+                bars.append(stack.enter_context(Bar(counted, total, done, show=True)))
             # What is done again was counted before.
             while bars[0].done < done:
                 bars[0].advance(words)

@@ -222,8 +222,9 @@ class _Training:
 
     def _error(self, part: Recorded) -> float:
         rows, targets = self.recorded[part]
-        prediction = own_units(self.split, self._predict(rows))
-        return METRICS[self.settings.metric].function(prediction, targets.to(prediction)).item()
+        prediction, metric = own_units(self.split, self._predict(rows)), self.settings.metric
+        found = METRICS[metric](prediction, targets.to(prediction), pooled=self.split.pooled)
+        return found.item()
 
     def _predict(self, part: Part) -> Tensor:
         return predict(self.model, part, self.fabric)

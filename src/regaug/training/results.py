@@ -16,7 +16,7 @@ from regaug.metrics import METRICS, Scores
 from regaug.training.predictor import Predictor
 from regaug.training.settings import Settings
 
-Ending = Literal["finished", "early", "behind", "diverged"]
+Ending = Literal["finished", "early", "behind", "stopped", "diverged"]
 
 
 def versions() -> dict[str, str]:
@@ -32,7 +32,9 @@ def versions() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Epoch:
-    """One line of a training's history; errors are in the target's own units.
+    """One line of a training's history; errors are in the target's own units, if it is one.
+
+    Of several targets they are as a study compares them (:class:`regaug.metrics.Metric`).
 
     Attributes:
         loss: Mean loss over the epoch's batches, as the optimizer saw them.
@@ -59,7 +61,7 @@ class RunResult:
             there are no validation rows; the scores, the predictions and the weights are those of
             its end. 0 if there is none.
         ending: ``"finished"`` all epochs, ``"early"`` for want of progress, ``"behind"`` others of
-            its stack, or ``"diverged"``.
+            its stack, ``"stopped"`` as the time was up, or ``"diverged"``.
         scores: Scores of ``"validation"`` and ``"test"`` and of further parts, by name.
         predictions: Predictions ``(n, m)`` for the same parts, in the target's own units.
         weights: The model's state, parameters and buffers by name.

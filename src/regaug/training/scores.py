@@ -61,7 +61,7 @@ def score_parts(
         prediction = prediction.to(torch.promote_types(prediction.dtype, part.y.dtype))
         predictions[name] = own_units(split, prediction)
         target = own_targets(split, part).to(predictions[name])
-        scores[name] = evaluate(predictions[name], target, part.groups)
+        scores[name] = evaluate(predictions[name], target, part.groups, pooled=split.pooled)
     return scores, predictions
 
 

@@ -69,7 +69,7 @@ def small(monkeypatch):
 
 @pytest.mark.parametrize("prepare", [lambda split: split, standardize])
 def test_mean_is_the_mean_of_the_training_targets(prepare):
-    split = make_split()
+    split = replace(make_split(), pooled=True)
     result = fit_baseline("mean", prepare(split))
     expected = split.train.y.mean(dim=0)
     torch.testing.assert_close(result.predictions["test"].float(), expected.expand(20, 2))
@@ -150,7 +150,7 @@ def test_the_choice_is_made_in_the_units_of_the_target(name, log, small, monkeyp
     scaled, seen = standardize(split, log=log), []
     real = baseline.METRICS["mape"]
 
-    def function(prediction, target):
+    def function(prediction, target, *, rows):
         if len(target) == len(split.validation):  # the others are scores of the test rows
             seen.append((real.function(prediction, target).item(), target))
         return real.function(prediction, target)
@@ -212,7 +212,8 @@ def test_a_metric_without_a_value_on_the_validation_rows_cannot_choose(name, met
 @pytest.mark.parametrize("protocol", ["tuned", "paper"])
 def test_last_value_is_the_last_row_of_the_window_in_units_of_the_series(protocol):
     data = make_series()
-    result = fit_baseline("last-value", data.split(protocol=protocol))
+    split = replace(data.split(protocol=protocol), pooled=True)
+    result = fit_baseline("last-value", split)
     # Targets of the test part are the rows from 48 on; what is known is two rows older.
     expected = torch.from_numpy(data.series[46:-2])
     torch.testing.assert_close(result.predictions["test"], expected)
@@ -296,12 +297,12 @@ def test_one_validation_row_and_constant_targets_are_enough(name, small):
 
 def test_last_value_of_exchange_rate_is_the_known_figure(monkeypatch, real_data):
     monkeypatch.setenv("REGAUG_DATA", str(real_data))
-    split = load("exchange-rate").split(protocol="paper")
+    split = replace(load("exchange-rate").split(protocol="paper"), pooled=True)
     scores = fit_baseline("last-value", split).scores["test"]
     assert scores.mape == pytest.approx(1.17, abs=0.005)
     assert scores.rmse == pytest.approx(0.01502, abs=5e-6)
     # The figure that is compared with the paper is in units of each column's largest value.
-    divided = Split(split.train, split.validation, split.test)
+    divided = Split(split.train, split.validation, split.test, pooled=True)
     assert fit_baseline("last-value", divided).scores["test"].rmse == pytest.approx(
         0.01348, abs=5e-6
     )
@@ -315,3 +316,13 @@ def test_on_airfoil_each_is_as_good_as_it_should_be(monkeypatch, real_data):
         assert 1.0 < error[name] < 3.0
     assert 4.0 < error["ridge"] < 5.5
     assert 6.0 < error["mean"] < 8.0
+
+
+@pytest.mark.parametrize("name", CHOOSING)
+def test_the_unit_of_a_target_has_no_part_in_the_choice(name, small):
+    split = make_split()
+    unit = torch.tensor([1.0, 1e5])
+    parts = [replace(part, y=part.y * unit) for part in (split.train, split.validation, split.test)]
+    own, other = fit_baseline(name, split), fit_baseline(name, Split(*parts))
+    assert own.settings == other.settings
+    assert own.scores["validation"].rmse == pytest.approx(other.scores["validation"].rmse, rel=1e-3)

@@ -101,7 +101,8 @@ def test_runs_with_periodic_features_are_the_same_stacked_and_one_by_one(method,
 @pytest.mark.parametrize("method", ["erm", "mixup", "manifold-mixup"])
 @pytest.mark.parametrize("relevance", [False, True])
 def test_nets_see_scaled_columns_and_learn_what_ridge_leaves(method, relevance):
-    split = make_split(targets=2)
+    # Pooled: the spreads of what is left are others.
+    split = replace(make_split(targets=2), pooled=True)
     settings = Settings(epochs=4, batch_size=16, linear=True, frequencies=2, relevance=relevance)
     plain = replace(settings, linear=False, relevance=False)
     x, y = split.train.x.double(), split.train.y.double()
@@ -113,7 +114,7 @@ def test_nets_see_scaled_columns_and_learn_what_ridge_leaves(method, relevance):
         left = (part.y - line(part.x * scale)) / rest
         return replace(part, x=(part.x * scale).float(), y=left.float())
 
-    left = Split(*map(prepared, (split.train, split.validation, split.test)))
+    left = Split(*map(prepared, (split.train, split.validation, split.test)), pooled=True)
     both = fit_many([split, split], method, [settings, plain], hidden=SMALL)
     expected = fit_many(left, method, [plain], hidden=SMALL)[0]
     found = both[0]

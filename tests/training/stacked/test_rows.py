@@ -72,7 +72,7 @@ def test_errors_are_those_of_each_run_in_its_own_units(splits, metric, name):
     for error, prediction, number in zip(errors, predictions, split_of_run, strict=True):
         split = splits[number]
         part = getattr(split, name)
-        expected = METRICS[metric].function(
+        expected = METRICS[metric](
             own_units(split, prediction[: len(part)]), own_targets(split, part).double()
         )
         assert error == pytest.approx(expected.item(), rel=1e-12, nan_ok=True)

@@ -136,7 +136,7 @@ def _fit(name: str, split: Split, settings: Settings) -> tuple[Fitted | None, Pr
 
 
 def _error(split: Split, metric: str) -> Error:
-    """Return the error of predictions of the validation rows, in the target's own units."""
+    """Return the error of predictions of the validation rows, as the metric tells it."""
     target = own_targets(split, split.validation).double()
     score = METRICS[metric]
 
@@ -144,7 +144,7 @@ def _error(split: Split, metric: str) -> Error:
         values = own_units(split, prediction)
         if not bool(values.isfinite().all()):  # exp of a large number
             return math.inf
-        found = score.sign * score.function(values, target).item()
+        found = score.sign * score(values, target, pooled=split.pooled).item()
         if math.isnan(found):
             raise ArgumentError(
                 f"`metric` must be defined on the validation rows, got {metric!r}: their targets "

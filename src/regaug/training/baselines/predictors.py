@@ -8,7 +8,7 @@ from torch import Tensor
 from regaug._checks import check_integer
 from regaug._registry import lookup
 from regaug.exceptions import ArgumentError
-from regaug.metrics import rmse
+from regaug.metrics import METRICS
 from regaug.training.baselines.base import Error, Fitted, Rows
 from regaug.training.baselines.boosting import Boosting, fit_boosting
 from regaug.training.baselines.linear import Linear, fit_ridge
@@ -78,7 +78,7 @@ def fit_predictor(
         )
 
     def error_in_scale(prediction: Tensor) -> float:
-        return rmse(prediction, validation.y).item()
+        return METRICS["rmse"](prediction, validation.y).item()
 
     return own.fit(train, validation, seed=seed, error=error or error_in_scale)
 

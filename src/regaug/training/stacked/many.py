@@ -1,6 +1,6 @@
 """The call that trains many runs: which of them share a stack."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import torch
 from torch import Tensor
@@ -28,6 +28,8 @@ def fit_many(
     initial: Sequence[Mapping[str, Tensor]] | None = None,
     dtype: torch.dtype = torch.float32,
     record: Sequence[Recorded] | Mapping[Recorded, int] = ("train", "validation", "test"),
+    until: float | None = None,
+    tell: Callable[[], None] | None = None,
     progress: bool = False,
 ) -> list[RunResult]:
     """Train the net for tables many times with one method, as stacks of runs.
@@ -43,6 +45,9 @@ def fit_many(
         dtype: What is computed in: float32 or float64.
         record: Parts whose error is in the history; ``"validation"`` always is. ``{"test": 10}``
             looks at it after every ten epochs: on a small table it is a third of the time.
+        until: A time, in seconds since 1970, at which runs end with the epoch that is under way and
+            keep the best they had; None waits for all of them. Every run has an epoch at least.
+        tell: Called after every epoch of a stack.
         progress: Show a progress bar.
 
     Returns:
@@ -90,7 +95,7 @@ def fit_many(
     results: dict[int, RunResult] = {}
     with Bar("run", len(runs), show=progress) as bar:
         for stack in make_stacks(runs):
-            for run, result in Stack(stack, dtype, recorded).train():
+            for run, result in Stack(stack, dtype, recorded).train(until=until, tell=tell):
                 results[run.number] = result
                 last, metric = result.history[-1], result.settings.metric
                 words = (

@@ -88,7 +88,7 @@ class StackedRows:
     def errors(
         self, part: str, predictions: Tensor, split_of_run: Sequence[int], metric: str
     ) -> list[float]:
-        """Return the error of what the nets predict, ``(runs, n, m)``, in the targets' units."""
+        """Return the error of what the nets predict, ``(runs, n, m)``, as a metric tells it."""
         numbers, stacked = torch.tensor(split_of_run), self.parts[part]
         if self._line is not None:
             rest = self._rest[numbers][:, None, None]
@@ -98,8 +98,9 @@ class StackedRows:
             runs = (numbers == number).nonzero().squeeze(1)
             own[runs] = own_units(self.splits[number], predictions[runs]).double()
         is_row = None if stacked.is_row is None else stacked.is_row[numbers]
-        function = METRICS[metric].function
-        errors: list[float] = function(own, stacked.targets[numbers], rows=is_row).tolist()
+        pooled = self.splits[0].pooled  # as all of a stack are
+        found = METRICS[metric](own, stacked.targets[numbers], rows=is_row, pooled=pooled)
+        errors: list[float] = found.tolist()
         return errors
 
     def _part(self, name: str, starts: Iterable[int]) -> StackedPart:

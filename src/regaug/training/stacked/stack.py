@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import torch
 from torch import Tensor
@@ -69,8 +69,14 @@ class Stack:
         self.optimizer = StackedAdam(self.weights, self.means, self.squares)
         self._learner: Learner | None = None
 
-    def train(self) -> Iterator[tuple[Training, RunResult]]:
-        """Train all runs to their ends; give each with its result when it has ended."""
+    def train(
+        self, *, until: float | None = None, tell: Callable[[], None] | None = None
+    ) -> Iterator[tuple[Training, RunResult]]:
+        """Train all runs to their ends; give each with its result when it has ended.
+
+        After ``until``, in seconds since 1970, they end with the epoch that is under way. ``tell``
+        is called after every epoch.
+        """
         epoch = 0
         while self.runs:
             start = time.perf_counter()
@@ -79,11 +85,16 @@ class Stack:
             self._note(losses, epoch)
             if self._halving is not None:
                 self._halving.end(self.runs)
+            if until is not None and time.time() > until:
+                for run in self.runs:
+                    run.ending = run.ending or "stopped"
             seconds = (time.perf_counter() - start) / len(self.runs)
             for run in self.runs:
                 run.seconds += seconds
-            yield from self._take_out_ended()
             epoch += 1
+            if tell is not None:
+                tell()
+            yield from self._take_out_ended()
 
     def train_epoch(self, epoch: int) -> list[float]:
         """Take the steps of one epoch and return the mean loss of every run."""

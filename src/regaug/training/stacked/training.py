@@ -78,6 +78,7 @@ class Training:
             self.net.form,
             self.settings.metric,
             self.has_validation,
+            self.split.pooled,
             self.sampler.batch_size,
             self.sampler.paired,  # then batches have twice as many rows
             self.places,
