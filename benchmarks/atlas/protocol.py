@@ -1,7 +1,8 @@
 """The protocol of the atlas: which rows are learned from and tested on, and where results go.
 
 A table with more than 1,200 rows is a random draw of so many. It has four splits, by whole groups
-where the index names a column of groups and at random otherwise (dates are inputs like any other).
+where the index names a column of groups and at random otherwise (dates are inputs like any other;
+rows with equal inputs may lie on both sides, for all models and all revisions alike).
 A model learns from the training and validation rows of a split in any way it likes, and is scored
 on the test rows.
 """
@@ -22,6 +23,11 @@ import pandas as pd
 from regaug.data import read_table
 from regaug.data.tabular.table import Table
 from regaug.problems import Problem
+
+try:
+    from regaug.data.duplicates import Duplicates
+except ImportError:  # in a revision that does not know of them
+    Duplicates = None  # type: ignore[assignment, misc]
 
 FOLDER = Path(os.environ.get("REGAUG_DATA", "../shared/data")) / "atlas"
 RESULTS = Path(__file__).parents[1] / "results" / "atlas"
@@ -54,7 +60,11 @@ def read(name: str) -> Table:
     if len(frame) > MOST_ROWS:
         frame = frame.sample(MOST_ROWS, random_state=0).sort_index()
     # The index of a frame is where a row stood; after a draw it would tell the order of time.
-    return read_table(frame.reset_index(drop=True), target=entry["target"], group=entry["group"])
+    frame = frame.reset_index(drop=True)
+    table = read_table(frame, target=entry["target"], group=entry["group"])
+    if Duplicates is not None:
+        table.duplicates = Duplicates(np.arange(len(table)))
+    return table
 
 
 def problem(name: str) -> Problem:
