@@ -234,7 +234,8 @@ def test_a_broken_package_does_not_hide_the_others_from_a_listing(install):
 
 
 def test_no_package_is_looked_for_before_a_name_is(fresh):
-    code = "import regaug; print([r._points for r in regaug._registry.REGISTRIES.values()])"
+    code = "from regaug import data, methods, samplers; from regaug._registry import REGISTRIES"
+    code += "; print([own._points for own in REGISTRIES.values()])"
     assert fresh(code) == "[None, None, None]"
     assert set(REGISTRIES) == {"regaug.samplers", "regaug.methods", "regaug.datasets"}
 

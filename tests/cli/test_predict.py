@@ -166,7 +166,7 @@ def test_a_few_rows_have_intervals_of_a_level_that_they_allow(run, houses, tmp_p
     result = run(
         *("predict", tmp_path / "model", houses, "-o", tmp_path / "new.csv", "--interval", 0.9)
     )
-    assert "`interval` must be at most 0.857" in result.stderr
+    assert "`--interval` must be at most 0.857" in result.stderr
 
 
 def test_a_model_of_a_named_data_set_takes_columns_in_their_order(run, fails, tmp_path):
@@ -287,7 +287,7 @@ def test_the_standard_input_and_other_encodings_are_read(files, model, tmp_path)
     text = data.decode()
     for encoding in ("utf-16", "cp1250"):
         (tmp_path / "new.csv").write_bytes(text.encode(encoding))
-        words = ["predict", str(model), str(tmp_path / "new.csv"), "-o", str(out)]
+        words = ["predict", str(model), str(tmp_path / "new.csv"), "-o", str(out), "--force"]
         words += ["--encoding", "cp1250"] if encoding == "cp1250" else []
         assert invoke(app, words).exit_code == 0
         assert out.read_bytes() == plain.read_bytes()

@@ -35,7 +35,7 @@ PYTHON = re.compile(r"\w\(\.{0,3}|=\.\.\.|\bNone\b|\bregaug\.\w|pandas|\[|<class
             "compare houses.csv -t price -t price",
             "`--target` must name different columns, got 'price', 'price'.",
         ),
-        ("compare notes.txt -t price", "`DATA` must end in .csv"),
+        ("compare notes.pdf -t price", "`DATA` must end in .csv"),
         ("fit diabetes --method erm --members 0 --out m", "`--members` must be from 1 to 1000"),
         ("fit diabetes --seed -1 --out m", "`--seed` must be at least 0"),
         ("augment diabetes --method erm --rows 4 -o x.csv", "`--method` must make new rows"),
@@ -48,7 +48,7 @@ def test_errors_name_options_and_ways_out_that_can_be_typed(
 ):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "houses.csv").write_bytes((files / "houses.csv").read_bytes())
-    (tmp_path / "notes.txt").write_text("a,b\n1,2\n")
+    (tmp_path / "notes.pdf").write_text("a,b\n1,2\n")
     result = run(*words.split())
     assert result.exit_code in (1, 2)
     told = result.stderr.splitlines()[-1]

@@ -2,6 +2,7 @@
 
 import shlex
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -49,9 +50,7 @@ def folder(tmp_path_factory):
     frame.to_csv(place / "houses.csv", index=False)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(place)
-        compare(
-            "houses.csv", target="price", methods=METHODS, trials=2, splits=2, out="runs/houses"
-        )
+        compare("houses.csv", target="price", methods=METHODS, trials=2, splits=2, out="runs")
     return place
 
 
@@ -59,9 +58,9 @@ def use(patch, name):
     """Let every verdict say that this is to be used."""
     make = module.make_verdict
 
-    def verdict(comparison):
+    def verdict(comparison, **others):
         recommended = name if name in METHODS else "erm"
-        return replace(make(comparison), use=name, recommended=recommended)
+        return replace(make(comparison, **others), use=name, recommended=recommended)
 
     patch.setattr(module, "make_verdict", verdict)
 
@@ -87,7 +86,7 @@ def test_what_is_recommended_is_made_by_all_three(name, folder, monkeypatch):
     found = {}
     exec(python_recipe(study), found)
     assert same(found["model"], expected, table.frame)
-    words = ["predict", "model/", "houses.csv", "-o", "predicted.csv"]
+    words = ["predict", "model/", "houses.csv", "-o", f"predicted-{name}.csv"]
     assert CliRunner().invoke(app, words).exit_code == 0
 
 
@@ -125,11 +124,11 @@ def test_the_model_in_the_folder_is_that_of_the_quick_command(name, tmp_path, mo
     frame = pd.DataFrame(rng.normal(size=(40, 2)), columns=["size", "age"])
     frame["price"] = frame["size"] + 0.1 * rng.normal(size=40)
     frame.to_csv("flats.csv", index=False)
-    compare("flats.csv", target="price", methods=METHODS, trials=1, splits=1, out="runs/flats")
+    compare("flats.csv", target="price", methods=METHODS, trials=1, splits=1, out="runs")
     study = Study.open("runs/flats")
     words = [*shlex.split(command_recipe(study))[1:], "-j", "1", "--quick"]
     assert CliRunner().invoke(app, words).exit_code == 0
-    assert same(Ensemble.load("model"), Ensemble.load("runs/flats/model"), frame)
+    assert same(Ensemble.load("model"), Ensemble.load(study.folder / "model"), frame)
 
 
 def test_a_method_of_the_study_may_be_named(folder, monkeypatch):
@@ -148,7 +147,9 @@ def test_the_terminal_and_the_page_say_the_same(folder, monkeypatch):
     study = Study.open("runs/houses")
     result = CliRunner().invoke(app, ["report", "runs/houses", "-o", "page.html"])
     command = command_recipe(study)
-    assert command == "regaug fit houses.csv --target price --from runs/houses --out model/"
+    words = f"houses.csv --target price --from {study.folder} --out model/"
+    assert command == f"regaug fit {words}"
+    assert study.folder.parent == Path("runs/houses")
     assert f"  {command}\n" in result.stdout
     for line in filter(None, python_recipe(study).splitlines()):
         assert f"  {line}\n" in result.stdout

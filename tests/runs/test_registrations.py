@@ -91,6 +91,7 @@ def test_an_interactive_session_has_nothing_to_import(monkeypatch):
 
     Own.__module__, Own.__qualname__ = "__main__", "Own"
     monkeypatch.setattr(sys.modules["__main__"], "Own", Own, raising=False)
+    monkeypatch.setattr(sys.modules["__main__"], "__file__", __file__, raising=False)
     methods.register("own", Method("noise", Own, START))
     check_methods(["own"])  # this process was started from a file
     monkeypatch.setattr(sys.modules["__main__"], "__spec__", None)

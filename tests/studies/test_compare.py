@@ -417,12 +417,12 @@ def test_a_likely_leak_is_told_before_anything_runs_in_the_verdict_and_in_the_ch
     leak = "Likely leak: 'usd' is, but for its unit, the target 'price'."
     assert not told[0].records
     assert leak in told[0].notes[0]
-    again = Study.open(tmp_path)
+    again = Study.open(study.folder)
     for own in (study, again):
         assert own.verdict.text.startswith(leak)
         assert "--drop usd" in own.verdict.text
         assert {check.code for check in own.checks} >= {"R9"}
-    assert "Likely leak" in (tmp_path / "report.html").read_text()
+    assert "Likely leak" in (study.folder / "report.html").read_text()
 
 
 def test_groups_are_held_out_whole_and_have_scores_of_their_own():

@@ -78,9 +78,13 @@ CASES = {
         {"columns": 1, "checksum": "b"},
         ["it has 4 inputs, and the table has 1 input"],
     ),
-    "targets": (
-        {"targets": 2, "checksum": "b"},
-        ["it has 1 target, and the table has 2 targets"],
+    "train_rows": (
+        {"train_rows": 300, "checksum": "b"},
+        ["it has splits of 0 training rows and more, and the table has splits of 300", "changed"],
+    ),
+    "target_names": (
+        {"target_names": ("price", "rent"), "checksum": "b"},
+        ["it has the target target, and the table has the targets price, rent"],
     ),
     "checksum": (
         {"checksum": "b"},

@@ -74,7 +74,7 @@ def test_single_runs_are_chosen_by_what_is_compared(study):
 
 def test_the_leaderboard_names_it_and_explains_it(study):
     assert study.comparison.title == "RMSE / spread"
-    assert "RMSE / spread" in str(study).splitlines()[0]
+    assert "RMSE / spread" in str(study).splitlines()[1]
     assert "divided by its standard deviation among the scored rows" in str(study)
     assert "RMSE / spread" in study.verdict.text or "RMSE" not in study.verdict.text
 

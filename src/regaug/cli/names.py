@@ -31,6 +31,7 @@ MODELS = {
     "boosting": "gradient boosting",
     "trees": "extremely randomized trees",
     "gp": "a Gaussian process",
+    "mean": "the mean of the targets",
 }
 EXPERIMENTS = (
     "in-distribution",

@@ -1,13 +1,13 @@
 """The page of a fitted model: one HTML file with everything in it."""
 
+from functools import partial
 from pathlib import Path
 
-from regaug._files import write_text
 from regaug.ensemble.diagnosis import Diagnosis
 from regaug.formatting import number, percent
 from regaug.metrics import METRICS
 from regaug.report.plots_model import draw_diagnosis
-from regaug.report.template import render_template, report_output
+from regaug.report.template import render_template, write_page
 
 TEMPLATE = "model.html.j2"
 # What a table of targets or groups shows.
@@ -29,11 +29,7 @@ def write_model_report(diagnosis: Diagnosis, path: str | Path, *, force: bool = 
     Returns:
         The path.
     """
-    place = report_output(path, force=force)
-    page = render_model(diagnosis)
-    place.check()
-    write_text(place.path, page)
-    return place.path
+    return write_page(path, partial(render_model, diagnosis), force=force)
 
 
 def render_model(diagnosis: Diagnosis) -> str:

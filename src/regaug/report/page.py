@@ -2,20 +2,19 @@
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from statistics import median
 
 from regaug import formatting
-from regaug._files import write_text
-from regaug._version import __version__
 from regaug.ensemble.contents import NETS
 from regaug.formatting import count, number, percent
 from regaug.report.plots import draw_plots
 from regaug.report.plots_methods import worst_groups
 from regaug.report.recipe import about_model, command_recipe, net_recipe, python_recipe
 from regaug.report.tables import detail_table, pair_table, target_tables
-from regaug.report.template import render_template, report_output
+from regaug.report.template import render_template, write_page
 from regaug.runs.record import RunRecord
 from regaug.studies.amounts import amount
 from regaug.studies.changes import Change
@@ -39,11 +38,7 @@ def write_report(study: Study, path: str | Path, *, force: bool = False) -> Path
     Returns:
         The path.
     """
-    place = report_output(path, force=force)
-    page = render(study)
-    place.check()
-    write_text(place.path, page)
-    return place.path
+    return write_page(path, partial(render, study), force=force)
 
 
 def render(study: Study) -> str:
@@ -84,7 +79,6 @@ def render(study: Study) -> str:
         net=net_recipe(study, recommended),
         diagnosis=study.diagnosis,
         versions=_versions(study),
-        generator=f"regaug {__version__}",
     )
 
 

@@ -1,11 +1,13 @@
 """Pages from templates: one HTML file with its style in it, in light and dark."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from regaug._files import write_text
 from regaug._outputs import Output, has_mark
+from regaug._version import __version__
 from regaug.report import drawing
 
 
@@ -22,12 +24,22 @@ def render_template(template: str, /, **values: Any) -> str:
         lstrip_blocks=True,
     )
     page = environment.get_template(template).render(
+        generator=f"regaug {__version__}",  # by which the page is known as regaug's own
         svg=Markup,  # the plots escape what they write
         colors={"light": drawing.LIGHT, "dark": drawing.DARK},
         style=Markup(drawing.page_style()),
         **values,
     )
     return re.sub(drawing.FORBIDDEN, "\ufffd", page)
+
+
+def write_page(path: str | Path, render: Callable[[], str], *, force: bool = False) -> Path:
+    """Write a page, unless something else is there; it is not made if it could not be written."""
+    place = report_output(path, force=force)
+    page = render()
+    place.check()
+    write_text(place.path, page)
+    return place.path
 
 
 def report_output(

@@ -9,8 +9,9 @@ from regaug.runs.run import run_key
 Values = Mapping[str, Any]
 # What follows from something else that was changed: other rows, splits or settings.
 _FOLLOWS = {
-    "checksum": ("rows", "columns", "targets", "splits", "seed", "test_share", "problem"),
+    "checksum": ("rows", "columns", "target_names", "splits", "seed", "test_share", "problem"),
     "test_share": ("rows", "splits", "problem"),
+    "train_rows": ("rows", "splits", "seed", "test_share", "problem"),
     "baselines": ("rows", "columns", "problem"),
     "recipes": ("trials",),
     "recipe": ("trials", "metric", "rows", "seed", "methods"),
@@ -34,13 +35,16 @@ _WORDS: Mapping[str, Callable[[Any], str]] = {
     "seed": lambda n: f"seed {n}",
     "rows": lambda n: count(n, "row"),
     "columns": lambda n: count(n, "input"),
-    "targets": lambda n: count(n, "target"),
+    "train_rows": lambda n: f"splits of {count(n, 'training row')} and more",
+    "target_names": lambda names: (
+        f"the {'target' if len(names) == 1 else 'targets'} {_names(names)}"
+    ),
     "hidden": lambda widths: f"hidden layers {_names(widths)}",
     "recipes": lambda n: count(n, "recipe"),
     "test_share": lambda share: f"{share:.2g} test rows for every other one",
     "reference": lambda name: f"the reference {name}",
 }
-_TABLE = ("problem", "rows", "columns", "targets", "test_share", "baselines")
+_TABLE = ("problem", "rows", "columns", "train_rows", "target_names", "test_share", "baselines")
 
 
 def say_differences(was: Values, now: Values) -> list[str]:

@@ -340,7 +340,7 @@ def test_a_folder_can_be_used_by_the_command(tmp_path):
     assert "price_low" not in out
     predicted = out[["price_predicted", "tax_predicted"]]
     np.testing.assert_allclose(predicted, model.predict(frame), rtol=1e-4, atol=1e-4)
-    refused = CliRunner().invoke(app, [*arguments, "--interval", "0.9"])
+    refused = CliRunner().invoke(app, [*arguments, "--force", "--interval", "0.9"])
     assert refused.exit_code != 0
     assert "trained on all its rows" in refused.output + str(refused.exception)
 
