@@ -59,7 +59,7 @@ def change(value: float | None, unit: Unit) -> str:
     if unit == "points":
         return _minus(f"{value:+.3f}")
     # A method whose training diverged on a split may be millions of per cent worse.
-    form = "+.1f" if abs(value) < 99.95 else "+,.0f" if abs(value) < 1e5 else "+.0e"
+    form = "+.1f" if abs(value) < 99.95 else "+,.0f" if abs(value) < 1e9 else "+.0e"
     return _minus(f"{value:{form}} %")
 
 

@@ -92,7 +92,7 @@ def test_baselines_are_the_same(name):
 
 def test_scores_are_the_same():
     [split] = make_splits(flat=True, splits=1)
-    scores, _ = score_parts(split, lambda part: part.x.sum(1, keepdim=True))
+    scores, *_ = score_parts(split, lambda part: part.x.sum(1, keepdim=True))
     test = split.test
     expected = evaluate(test.x.sum(1, keepdim=True), test.y)
     assert scores["test"].rmse == expected.rmse

@@ -108,7 +108,7 @@ def test_a_killed_worker_changes_nothing(ray, table, tmp_path, monkeypatch, shor
     assert killed
     assert with_kill == study(table, tmp_path / "whole")
     _, scores, lines = with_kill
-    assert len(scores) == lines == 8 * 2 + 2 * 2 * 2 + 2
+    assert len(scores) == lines == 6 * 2 + 2 * 2 * 2 + 2
 
 
 @pytest.mark.slow

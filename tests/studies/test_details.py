@@ -12,10 +12,11 @@ from regaug.runs.run import Run
 from regaug.studies.details import Details, describe_rows
 
 
-def make_record(rmse, mape, *, seconds=1.0, split=0):
+def make_record(rmse, mape, *, seconds=1.0, predict_seconds=None, split=0):
     scores = {} if rmse is None else {"test": Scores(9, rmse, 2 * rmse, mape, 0, 0.5, None)}
     run = Run("houses", "ridge", split, 0)
-    return RunRecord(run, scores, "finished", 0, 0, seconds, (6, 2, 2), {})
+    own = RunRecord(run, scores, "finished", 0, 0, seconds, (6, 2, 2), {})
+    return replace(own, predict_seconds=predict_seconds)
 
 
 def describe(chosen, metric="rmse"):
@@ -30,6 +31,18 @@ def test_means_over_the_splits_of_all_metrics_but_the_one_that_decides():
     assert found.scores == {"mae": 4.0, "mape": 15.0, "r2": 0.5}  # nobody knows Pearson's R
     assert (found.fit_seconds, found.predict_seconds) == (1.5, None)
     assert "rmse" in describe(chosen, "mae")["ridge"].scores
+
+
+def test_a_row_is_predicted_by_all_nets_of_a_split():
+    one, two = (make_record(1.0, 10.0, predict_seconds=value) for value in (1e-6, 3e-6))
+    unknown, scores = make_record(1.0, 10.0), {"erm": [one.scores["test"]] * 2}
+
+    def seconds(*used):
+        return describe_rows(scores, {"erm": used}, metric="rmse")["erm"].predict_seconds
+
+    assert seconds([one, two], [two]) == pytest.approx(3.5e-6)
+    assert seconds([one, unknown], [two]) == 3e-6
+    assert seconds([unknown], [unknown]) is None
 
 
 @pytest.mark.parametrize("missing", [None, math.nan, math.inf])

@@ -1,3 +1,5 @@
+import time
+
 import numpy as np
 import pytest
 import torch
@@ -25,7 +27,7 @@ def split():
 
 
 def test_all_parts_but_the_training_rows_are_scored(split):
-    scores, predictions = score_parts(split, lambda part: part.x)
+    scores, predictions, _ = score_parts(split, lambda part: part.x)
     assert list(scores) == list(predictions) == ["validation", "test", "later"]
     for name, part in zip(scores, (split.validation, split.test, split.more["later"]), strict=True):
         torch.testing.assert_close(predictions[name], part.x)
@@ -33,8 +35,18 @@ def test_all_parts_but_the_training_rows_are_scored(split):
     assert set(scores["test"].groups) == {"north", "south"}
 
 
+def test_the_time_of_a_row_is_told(split):
+    def wait(part):
+        time.sleep(0.02)
+        return part.x
+
+    seconds = score_parts(split, wait).seconds
+    assert 0.02 <= seconds * len(split.test) < 1.0
+    assert score_parts(split, wait, ("validation",)).seconds is None
+
+
 def test_parts_can_be_chosen(split):
-    scores, predictions = score_parts(split, lambda part: part.x, ("train", "later"))
+    scores, predictions, _ = score_parts(split, lambda part: part.x, ("train", "later"))
     assert list(scores) == list(predictions) == ["train", "later"]
     with pytest.raises(UnknownNameError, match="Did you mean 'test'"):
         score_parts(split, lambda part: part.x, ("tests",))
@@ -42,9 +54,9 @@ def test_parts_can_be_chosen(split):
 
 def test_scores_do_not_depend_on_the_scale_of_the_split(split):
     scaled = standardize(split)
-    raw_scores, raw = score_parts(split, lambda part: part.y + 1.0)
+    raw_scores, raw, _ = score_parts(split, lambda part: part.y + 1.0)
     step = 1.0 / torch.from_numpy(scaled.y_scaler.std)
-    scores, predictions = score_parts(scaled, lambda part: part.y.double() + step)
+    scores, predictions, _ = score_parts(scaled, lambda part: part.y.double() + step)
     for name, expected in raw_scores.items():
         torch.testing.assert_close(predictions[name].float(), raw[name], rtol=1e-5, atol=1e-5)
         assert scores[name].n_zero == expected.n_zero >= 2

@@ -43,6 +43,7 @@ class RunRecord:
         best_epoch: The epoch that the scores are of, counted from 1; 0 for a baseline.
         epochs: How many epochs it took.
         seconds: Time it took.
+        predict_seconds: Time that predicting one test row took; None if unknown.
         sizes: Numbers of training, validation and test rows.
         made_by: Versions of what it was made with.
         chosen: What a baseline has chosen on the validation rows, such as its penalty.
@@ -64,6 +65,7 @@ class RunRecord:
     curves: Mapping[Curve, Sequence[float | None]] = field(default_factory=dict)
     sample: Sample = Sample()
     predictions: Mapping[str, Predictions] = field(default_factory=dict, repr=False)
+    predict_seconds: float | None = None
 
     @classmethod
     def of(cls, run: Run, result: RunResult, split: Split, *, details: bool) -> Self:
@@ -85,6 +87,7 @@ class RunRecord:
             curves={name: [_short(getattr(epoch, name)) for epoch in history] for name in names},
             sample=_sample(result, split) if details and has_learned else Sample(),
             predictions=_predictions(result) if details and has_learned else {},
+            predict_seconds=_short(result.predict_seconds) if has_learned else None,
         )
 
     @classmethod
@@ -135,6 +138,7 @@ class RunRecord:
             curves={name: _numbers(curves[name]) for name in curves},
             sample=Sample(*(list(map(_numbers, sample[name])) for name in ("true", "predicted"))),
             predictions=_read_predictions(values.get("predictions", {}), values["sizes"]),
+            predict_seconds=_numbers([values["predict_seconds"]])[0],
         )
 
 

@@ -13,6 +13,8 @@ def amount(change: Change, unit: Unit) -> str:
         '5.1 % (2.0 to 8.0, p = 0.012)'
         >>> amount(Change(0.03), "points")
         '0.030'
+        >>> amount(Change(-99.82, -99.9, -99.7), "percent")
+        '99.8 % (99.7 to 99.9)'
     """
     word, most = (" %", 2) if unit == "percent" else ("", 4)
     size = abs(change.estimate or 0.0)
@@ -23,6 +25,8 @@ def amount(change: Change, unit: Unit) -> str:
         return f"less than {10.0**-most:g}{word}"
     # An end that is not zero should not be rounded to it: one digit of each is shown at least.
     decimals = min(most, max(_decimals(size), *(_decimals(10 * end) for end in ends), 0))
+    if unit == "percent" and 95 < size < 100:  # an error can fall by no more than 100 %
+        decimals = max(decimals, 1)
     span = " to ".join(f"{end:,.{decimals}f}" for end in ends)
     sure = ", ".join(filter(None, [span, probability(change.p)]))
     return f"{size:,.{decimals}f}{word}{sure and f' ({sure})'}"

@@ -72,11 +72,19 @@ def describe_rows(
         found[name] = Details(
             {other: mean for other in others if (mean := _mean(own, other)) is not None},
             fit_seconds=fmean(sum(record.seconds for record in split) for split in used[name]),
+            predict_seconds=_predict_seconds(used[name]),
             single=_mean(nets, metric) if nets else None,
             epochs=sum(record.epochs for split in tried[name] for record in split) or None,
             targets=_by_target(own, target_names),
         )
     return found
+
+
+def _predict_seconds(used: BySplit) -> float | None:
+    """Return the time of one row through all that a split has, mean over splits that know it."""
+    times = [[own.predict_seconds for own in split] for split in used]
+    known = [sum(filter(None, own)) for own in times if own and None not in own]
+    return fmean(known) if known else None
 
 
 def _by_target(

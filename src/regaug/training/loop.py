@@ -150,17 +150,18 @@ class _Training:
                 )
         load_weights(self.model, self.best_weights, source="the best epoch")
         self.model.eval()
-        scores, predictions = score_parts(self.split, self._predict)
+        scored = score_parts(self.split, self._predict)
         return RunResult(
             method=self.name,
             settings=self.settings,
             history=tuple(self.history),
             best_epoch=self.best_epoch,
             ending=ending,
-            scores=scores,
-            predictions=predictions,
+            scores=scored.scores,
+            predictions=scored.predictions,
             weights=self.best_weights,
             seconds=self.seconds,
+            predict_seconds=scored.seconds,
         )
 
     def _train_epoch(self, epoch: int) -> None:

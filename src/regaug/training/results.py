@@ -68,6 +68,7 @@ class RunResult:
         predictor: What predicts, if it was a baseline: from flat inputs ``(n, d)`` to ``(n, m)``,
             in the scale of the split.
         seconds: Time it took.
+        predict_seconds: Time that predicting one test row took; None without such rows.
         made_by: Versions of what it was made with.
     """
 
@@ -81,6 +82,7 @@ class RunResult:
     weights: Mapping[str, Tensor] = field(default_factory=dict, repr=False)
     predictor: Predictor | None = field(default=None, repr=False)
     seconds: float
+    predict_seconds: float | None = None
     made_by: Mapping[str, str] = field(default_factory=versions, repr=False)
 
     def to_dict(self) -> dict[str, JSON]:

@@ -1,8 +1,9 @@
 """Scores of a split's parts, from whatever predicts, in the target's own units."""
 
 import math
+import time
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -40,14 +41,25 @@ def own_targets(split: Split, part: Part) -> Tensor:
     return target.masked_fill(target.abs() <= rounding.to(target.device), 0.0)
 
 
-def score_parts(
-    split: Split, predict: Predict, parts: Iterable[str] | None = None
-) -> tuple[dict[str, Scores], dict[str, Tensor]]:
+class Scored(NamedTuple):
+    """Scores and predictions by part, in the target's own units.
+
+    Attributes:
+        scores: Scores.
+        predictions: Predictions ``(n, m)``, on the CPU and at least as precise as the targets.
+        seconds: Time that predicting one row of the test part took; None without such rows.
+    """
+
+    scores: dict[str, Scores]
+    predictions: dict[str, Tensor]
+    seconds: float | None
+
+
+def score_parts(split: Split, predict: Predict, parts: Iterable[str] | None = None) -> Scored:
     """Predict some parts of a split and score the predictions, by group where there are groups.
 
     ``predict`` works in the units of the split. ``parts`` are names; None takes ``"validation"``,
-    ``"test"`` and the split's further ones. Returns scores and predictions by part, both in the
-    target's own units, on the CPU and at least as precise as the targets.
+    ``"test"`` and the split's further ones.
 
     Raises:
         NonFiniteError: A prediction is NaN or infinite.
@@ -55,14 +67,18 @@ def score_parts(
     names = ("validation", "test", *split.more) if parts is None else tuple(parts)
     scores: dict[str, Scores] = {}
     predictions: dict[str, Tensor] = {}
+    seconds: float | None = None
     for name in names:
         part = lookup("part", name, split.parts)
+        start = time.perf_counter()
         prediction = predict(part).detach().cpu()
+        if name == "test" and len(part):
+            seconds = (time.perf_counter() - start) / len(part)
         prediction = prediction.to(torch.promote_types(prediction.dtype, part.y.dtype))
         predictions[name] = own_units(split, prediction)
         target = own_targets(split, part).to(predictions[name])
         scores[name] = evaluate(predictions[name], target, part.groups, pooled=split.pooled)
-    return scores, predictions
+    return Scored(scores, predictions, seconds)
 
 
 def predict(model: nn.Module, part: Part, fabric: Any) -> Tensor:

@@ -74,14 +74,15 @@ def fit_baseline(
     # The last value is read off the window, in whatever scale that is.
     split = split if name == "last-value" else standardize(split)
     fitted, predict = _fit(name, split, settings)
-    scores, predictions = score_parts(split, predict)
+    scored = score_parts(split, predict)
     return RunResult(
         method=name,
         settings=replace(settings, method_settings={} if fitted is None else fitted.chosen),
-        scores=scores,
-        predictions=predictions,
+        scores=scored.scores,
+        predictions=scored.predictions,
         predictor=None if fitted is None else fitted.predictor,
         seconds=time.perf_counter() - start,
+        predict_seconds=scored.seconds,
         made_by=versions() | {"scikit-learn": version("scikit-learn")},
     )
 

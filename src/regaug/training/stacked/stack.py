@@ -9,9 +9,8 @@ from torch import Tensor
 
 from regaug.data.base import Part
 from regaug.exceptions import NonFiniteError
-from regaug.metrics import Scores
 from regaug.training.results import Epoch, RunResult
-from regaug.training.scores import score_parts
+from regaug.training.scores import Scored, score_parts
 from regaug.training.settings import Recorded
 from regaug.training.stacked.augmentation import StackAugmentation
 from regaug.training.stacked.batches import epoch_batches
@@ -192,27 +191,26 @@ class Stack:
     def _result(self, number: int) -> RunResult:
         run, best = self.runs[number], [weight[number : number + 1] for weight in self.best]
         try:
-            scores, predictions = self._score(run, best)
+            scored = self._score(run, best)
         except NonFiniteError:
             # The best epoch's weights overflow on some rows: as if there had been no epoch.
             run.best_epoch, run.ending = 0, "diverged"
             best = self.layout.stack([run.net.state_dict()], best[0].dtype)
-            scores, predictions = self._score(run, best)
+            scored = self._score(run, best)
         return RunResult(
             method=run.method,
             settings=run.settings,
             history=tuple(run.history),
             best_epoch=run.best_epoch,
             ending=run.ending or "finished",
-            scores=scores,
-            predictions=predictions,
+            scores=scored.scores,
+            predictions=scored.predictions,
             weights=run.groundwork.fold(self.layout.name(best, 0), run.net.form),
             seconds=run.seconds,
+            predict_seconds=scored.seconds,
         )
 
-    def _score(
-        self, run: Training, weights: Weights
-    ) -> tuple[dict[str, Scores], dict[str, Tensor]]:
+    def _score(self, run: Training, weights: Weights) -> Scored:
         stages = self.layout.stages(weights)
 
         def predict_part(part: Part) -> Tensor:
