@@ -3,7 +3,6 @@
 import signal
 import subprocess
 import sys
-import threading
 import time
 
 import pytest
@@ -137,33 +136,11 @@ def test_a_process_that_was_not_started_for_this_says_so(monkeypatch):
         executors._do(())
 
 
-def test_a_started_process_ignores_ctrl_c_from_its_beginning():
-    code = "import signal; print(signal.getsignal(signal.SIGINT) == signal.SIG_IGN)"
-    before = signal.getsignal(signal.SIGINT)
-    with executors.handling(signal.SIGINT, signal.SIG_IGN):
-        inside = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True)
-    outside = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True)
-    assert (inside.stdout.strip(), outside.stdout.strip()) == ("True", "False")
-    assert signal.getsignal(signal.SIGINT) is before
-
-
-def test_work_may_be_started_by_any_thread():
-    seen = []
-
-    def work():
-        with executors.handling(signal.SIGINT, signal.SIG_IGN):
-            seen.append("inside")
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
-    assert seen == ["inside"]
-
-
 HEARTBEAT = """
 import sys, time
 from pathlib import Path
 from regaug.runs.executors import run_in_processes
+from regaug.runs.processes import begin_early
 
 class Beats:
     def do(self, task):
@@ -172,16 +149,19 @@ class Beats:
             time.sleep(0.05)
 
 if __name__ == "__main__":
+    if sys.argv[2] == "early":
+        begin_early()
     list(run_in_processes(Beats(), [sys.argv[1]], jobs=1))
 """
 
 
 @pytest.mark.serial
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL.")
-def test_a_process_ends_with_the_one_that_has_started_it(tmp_path):
+@pytest.mark.parametrize("when", ["late", "early"])
+def test_a_process_ends_with_the_one_that_has_started_it(when, tmp_path):
     script, beats = tmp_path / "script.py", tmp_path / "beats"
     script.write_text(HEARTBEAT)
-    parent = subprocess.Popen([sys.executable, script, beats])
+    parent = subprocess.Popen([sys.executable, script, beats, when])
     wait_until(beats.exists)
     parent.kill()  # no chance to tidy up
     parent.wait()

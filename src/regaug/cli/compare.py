@@ -10,6 +10,7 @@ import typer
 
 from regaug.cli import names, options
 from regaug.formatting import duration
+from regaug.runs.processes import begin_early
 
 if TYPE_CHECKING:
     from regaug._files import JSON
@@ -96,6 +97,8 @@ def compare(
 
     Example: regaug compare houses.csv --target price --quick
     """
+    if jobs > 1 and executor == "process":
+        begin_early()
     from regaug.cli.advice import show_advice
     from regaug.cli.live import Live
     from regaug.studies.compare import compare as run_study

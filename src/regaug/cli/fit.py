@@ -9,6 +9,7 @@ import typer
 
 from regaug.cli import names, options
 from regaug.formatting import count, duration, sentences
+from regaug.runs.processes import begin_early
 
 if TYPE_CHECKING:
     from regaug.ensemble import Ensemble
@@ -79,6 +80,8 @@ def fit(
 
     regaug fit houses.csv --target price --method foma-rho --members 16 --out model/
     """
+    if jobs > 1 and (method is None or method in names.MODELS):
+        begin_early()
     from regaug.data.tabular.table import Table
     from regaug.ensemble import entry
     from regaug.ensemble.contents import AUTO

@@ -6,22 +6,20 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from functools import partial
 from itertools import islice
-from multiprocessing import get_context, parent_process
+from multiprocessing import parent_process
 from pickle import PicklingError
-from types import FrameType
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
 from regaug.exceptions import ArgumentError, RegaugError
+from regaug.runs.processes import handling, process_context
 from regaug.runs.record import RunRecord
 from regaug.runs.registrations import Registration, pack, unpack
 from regaug.runs.threads import one_thread, use_one_thread
 from regaug.runs.worker import Task, Worker
 
 T = TypeVar("T")  # a task that has been started
-Handler: TypeAlias = "Callable[[int, FrameType | None], None] | int | None"
 _worker: Worker | None = None  # of this process
 
 
@@ -61,8 +59,7 @@ def process_pool(worker: Worker, jobs: int) -> ProcessPoolExecutor:
 
     They know what has been registered in this process, as far as it can be sent.
     """
-    # Not forked: a fork of a process whose torch has threads can hang.
-    return ProcessPoolExecutor(jobs, get_context("spawn"), _start, (worker, pack()))
+    return ProcessPoolExecutor(jobs, process_context(), _start, (worker, pack()))
 
 
 def run_in_pool(
@@ -118,19 +115,6 @@ def keep_busy(
         ended, others = wait(running)
         running[:] = others
         yield from ended
-
-
-@contextmanager
-def handling(number: signal.Signals, handler: Handler) -> Iterator[None]:
-    """Handle a signal in this way for a while; only the main thread may decide that."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(number, handler)
-    try:
-        yield
-    finally:
-        signal.signal(number, before)
 
 
 def _start(worker: Worker, registrations: Iterable[Registration]) -> None:

@@ -11,7 +11,8 @@ from functools import lru_cache
 from typing import Any
 
 from regaug.exceptions import MissingExtraError, RegaugError
-from regaug.runs.executors import handling, keep_busy
+from regaug.runs.executors import keep_busy
+from regaug.runs.processes import handling
 from regaug.runs.record import RunRecord
 from regaug.runs.registrations import pack, unpack
 from regaug.runs.threads import use_one_thread

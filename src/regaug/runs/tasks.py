@@ -14,8 +14,9 @@ from typing import Literal
 from regaug._checks import check_choice, check_integer, check_range
 from regaug.exceptions import ArgumentError
 from regaug.problems import Problem
-from regaug.runs.executors import handling, pending, process_pool, run_here, run_in_pool
+from regaug.runs.executors import pending, process_pool, run_here, run_in_pool
 from regaug.runs.origins import Origins
+from regaug.runs.processes import handling
 from regaug.runs.record import RunRecord
 from regaug.runs.run import Run
 from regaug.runs.store import Store

@@ -7,8 +7,7 @@ from contextlib import contextmanager
 import torch
 from threadpoolctl import threadpool_limits
 
-# What the libraries that NumPy, SciPy and scikit-learn bring along read when they are loaded.
-_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+from regaug.runs.processes import ONE_THREAD
 
 
 @contextmanager
@@ -25,6 +24,6 @@ def one_thread() -> Iterator[None]:
 
 def use_one_thread() -> None:
     """Use one thread for the rest of this process, in libraries that are loaded later too."""
-    os.environ.update(dict.fromkeys(_VARIABLES, "1"))
+    os.environ.update(ONE_THREAD)
     torch.set_num_threads(1)
     threadpool_limits(limits=1)
