@@ -65,6 +65,23 @@ def test_batches_that_no_pair_sampler_made_are_found(make, kind):
     assert "leave out `paired`" in message
 
 
+def test_most_are_found_in_a_few_epochs():
+    found = 0
+    for seed in range(8):
+        y = make_targets(n=300, seed=seed)
+        sampler = RandomBatchSampler(y, 32, seed=seed, drop_last=True)
+        found += len(warned(CMixup(paired=True), sampler, y, pairs=1_200))
+    assert found >= 5
+
+
+@pytest.mark.parametrize("kind", TARGETS)
+def test_pairs_are_not_taken_for_chance_early(kind):
+    for seed in range(4):
+        y = make_targets(kind, seed=seed)
+        sampler = KernelPairSampler(y, 32, bandwidth=2.0, seed=seed, drop_last=True)
+        assert warned(CMixup(paired=True), sampler, y, pairs=ENOUGH - 100) == []
+
+
 @pytest.mark.parametrize("kind", ["yes or no", "levels", "mostly zero"])
 def test_equal_targets_hide_nothing(kind):
     y = make_targets(kind)

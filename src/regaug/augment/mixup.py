@@ -15,7 +15,7 @@ from regaug.augment.across import Across, AtOnce, Pair, RunBatches
 from regaug.augment.base import Augmentation
 from regaug.augment.joint import as_rows
 from regaug.augment.numbers import Indices, Values
-from regaug.augment.pairs import ENOUGH, PairCheck
+from regaug.augment.pairs import PairCheck
 from regaug.exceptions import ArgumentError
 from regaug.functional.mixing import kernel_probabilities, mix
 
@@ -121,8 +121,8 @@ class CMixup(Mixup):
     the authors' script. The paper draws from the whole training set: that is ``paired=True``
     together with ``KernelPairSampler(y, batch_size, bandwidth=b)``. Without it partners are drawn
     within the batch, which works with any loader. Batches that were promised to be pairs and are
-    none are found, after some 4,000 pairs whose targets are no closer than chance, and a warning
-    says what to do.
+    none are found, after 500 to 4,000 pairs whose targets are no closer than by chance, and a
+    warning says what to do.
 
     Args:
         alpha: Concentration of the Beta distribution, greater than 0.
@@ -170,11 +170,12 @@ class CMixup(Mixup):
     def draw(self, x: Tensor, y: Tensor) -> MixupParams:
         """Draw lam and the partners."""
         params = super().draw(x, y)
-        if self._check is not None and (share := self._check.look(y)) is not None:
+        if self._check is not None and (found := self._check.look(y)) is not None:
+            share, compared = found
             warnings.warn(
                 "CMixup(paired=True) mixes row i with row n / 2 + i, whose targets should be "
-                f"close, but in {ENOUGH:,} comparisons that partner was closer than another row in "
-                f"{share:.0%} only, as by chance. Take the batches from KernelPairSampler(y, "
+                f"close, but in {compared:,} comparisons that partner was closer than another row "
+                f"in {share:.0%} only, as by chance. Take the batches from KernelPairSampler(y, "
                 "batch_size, bandwidth=...), with a bandwidth below the spread of the targets, or "
                 "leave out `paired` for partners within a plain batch.",
                 stacklevel=2,

@@ -9,6 +9,9 @@ from torch import Tensor
 # deviation, by 0.2 at twice that. Rows in ascending order correlate too, but are never closer.
 ENOUGH = 4096
 CHANCE, NEVER, UNRELATED = 0.55, 0.45, 0.06
+# Whoever trains a little should hear of it too: what is clearly chance after so many, or twice or
+# four times as many, is told at once. Limits that pairs are as far from, in deviations, as above.
+FIRST, CLEARLY_CHANCE, CLEARLY_UNRELATED = 512, 0.52, 0.04
 
 
 class PairCheck:
@@ -22,13 +25,15 @@ class PairCheck:
 
     def __init__(self) -> None:
         self.is_done = False
-        self._waiting = 0  # comparisons that may have been made since the last look at the sums
+        self._waiting = 0  # comparisons that may have been made
+        self._next = FIRST
         self._sums: Tensor | None = None
 
-    def look(self, y: Tensor) -> float | None:
+    def look(self, y: Tensor) -> tuple[float, int] | None:
         """Look at the targets of a batch; return the share of close partners if that is too low.
 
-        The answer comes once, after enough of them; None before, and if all is well.
+        With it comes the number of comparisons. The answer comes once; None before, and if all is
+        well.
         """
         half = len(y) // 2
         if self.is_done or half < 2:
@@ -36,14 +41,20 @@ class PairCheck:
         sums = _sum_up(y.detach().reshape(len(y), -1), half)
         self._sums = sums if self._sums is None else self._sums.to(sums) + sums
         self._waiting += half
-        if self._waiting < ENOUGH:  # asking a GPU for its numbers takes time
+        if self._waiting < self._next:  # asking a GPU for its numbers takes time
             return None
         lead, compared, common, energy = self._sums.tolist()
         self._waiting = int(compared)
-        self.is_done = compared >= ENOUGH
-        share = 0.5 + 0.5 * lead / max(compared, 1.0)
-        is_chance = share < NEVER or (share < CHANCE and common < UNRELATED * energy)
-        return float(share) if self.is_done and is_chance else None
+        if compared < self._next:
+            return None
+        self._next *= 2
+        is_last = compared >= ENOUGH
+        chance = CHANCE if is_last else CLEARLY_CHANCE
+        unrelated = UNRELATED if is_last else CLEARLY_UNRELATED
+        share = 0.5 + 0.5 * lead / compared
+        is_chance = share < NEVER or (share < chance and common < unrelated * energy)
+        self.is_done = is_last or is_chance
+        return (float(share), int(compared)) if is_chance else None
 
 
 def _sum_up(rows: Tensor, half: int) -> Tensor:
