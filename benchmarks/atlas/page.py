@@ -10,7 +10,7 @@ import numpy as np
 from scipy.stats import t as student
 
 from benchmarks.atlas.protocol import RESULTS, SPLITS, index, lines
-from regaug.formatting import between, number, percent
+from regaug.formatting import between, count, number, percent
 from regaug.formatting import change as told
 
 PAGE = Path(__file__).parents[2] / "docs" / "atlas.md"
@@ -39,21 +39,21 @@ Errors = Mapping[str, Sequence[float]]
 
 
 def fitted() -> dict[str, dict[str, list[float]]]:
-    """Return the errors of every model on the splits of each table that has them all."""
+    """Return the errors of every model on the splits of each table that all models have."""
     found: dict[str, dict[str, dict[int, float]]] = {}
     for file in (*MODELS, "blend"):
         for line in lines(file):
             own = line["rmse"] if file == "blend" else {file: line["rmse"]}
             for name, error in own.items():
                 found.setdefault(name, {}).setdefault(line["table"], {})[line["split"]] = error
+    measured = [name for name in MODELS if len(found.get(name, {})) == len(index())]
+    shared = set[int](range(SPLITS))
+    shared.intersection_update(*(own for name in measured for own in found[name].values()))
     return {
         name: {
-            t: [splits[split] for split in range(SPLITS)]
-            for t, splits in sorted(found[name].items())
-            if len(splits) == SPLITS
+            t: [own[split] for split in sorted(shared)] for t, own in sorted(found[name].items())
         }
-        for name in MODELS
-        if name in found
+        for name in measured
     }
 
 
@@ -102,9 +102,10 @@ def models_part(found: Mapping[str, Mapping[str, Sequence[float]]]) -> list[str]
         rows.append(
             [MODELS[name], f"{middle:.3f}", span, f"{np.exp(np.median(logs)):.3f}", *places[name]]
         )
+    splits = len(found["catboost"][known[0]])
     head = ["model", "RMSE, CatBoost = 1", "95 % interval", "median", "best on", "within 2 %"]
     return [
-        f"## Fitted models: {len(known)} tables, four splits each",
+        f"## Fitted models: {len(known)} tables, {count(splits, 'split')} of each",
         "",
         "Each learns from the training and validation rows of a split in any way it likes;",
         "ours put a tenth of them aside for their intervals. Columns: the geometric mean over",
@@ -262,7 +263,7 @@ def tables_part(
     return [
         "## Every table",
         "",
-        "RMSE, geometric means over the four splits; the best row of the study and the best fitted",
+        "RMSE, geometric means over the splits; the best row of the study and the best fitted",
         "model are bold.",
         "",
         *table(head, rows),

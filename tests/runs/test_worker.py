@@ -53,7 +53,7 @@ def baselines(name="ridge", splits=2, *, log=False):
 
 
 def without_time(records):
-    return [repr(replace(record, seconds=0.0, predict_seconds=0.0)) for record in records]
+    return [repr(replace(record, seconds=0.0)) for record in records]
 
 
 @pytest.fixture(scope="module")

@@ -65,7 +65,7 @@ class RunRecord:
     curves: Mapping[Curve, Sequence[float | None]] = field(default_factory=dict)
     sample: Sample = Sample()
     predictions: Mapping[str, Predictions] = field(default_factory=dict, repr=False)
-    predict_seconds: float | None = None
+    predict_seconds: float | None = field(default=None, repr=False)
 
     @classmethod
     def of(cls, run: Run, result: RunResult, split: Split, *, details: bool) -> Self:
@@ -114,8 +114,9 @@ class RunRecord:
             "sample": {"true": list(self.sample.true), "predicted": list(self.sample.predicted)},
             "predictions": {part: to_text(own) for part, own in self.predictions.items()},
         }
-        if not self.predictions:  # as in records that are older than they are
-            del plain["predictions"]
+        for name in ("predictions", "predict_seconds"):
+            if not plain[name]:  # as in records that are older than they are
+                del plain[name]
         return plain
 
     @classmethod
@@ -138,7 +139,7 @@ class RunRecord:
             curves={name: _numbers(curves[name]) for name in curves},
             sample=Sample(*(list(map(_numbers, sample[name])) for name in ("true", "predicted"))),
             predictions=_read_predictions(values.get("predictions", {}), values["sizes"]),
-            predict_seconds=_numbers([values["predict_seconds"]])[0],
+            predict_seconds=_numbers([values.get("predict_seconds")])[0],
         )
 
 

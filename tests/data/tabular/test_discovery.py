@@ -354,15 +354,16 @@ def test_a_verdict_on_text_numbers_is_that_on_numbers():
 
 
 @pytest.mark.serial
-def test_reading_numbers_from_text_takes_little_more_than_reading_the_text(tmp_path):
+def test_finding_out_how_numbers_are_written_takes_little_more_than_reading_them(tmp_path):
     values = np.random.default_rng(0).uniform(0, 1e6, (60_000, 5))
     frame = pd.DataFrame({f"c{i}": [f"${v:,.2f}" for v in own] for i, own in enumerate(values.T)})
     frame.to_csv(tmp_path / "big.csv", index=False)
     ratios = []
     for _ in range(3):  # the best of three: a shared machine has slow moments
         start = time.process_time()
-        pd.read_csv(tmp_path / "big.csv")
+        cells = pd.read_csv(tmp_path / "big.csv").to_numpy().ravel()
+        np.array([float(cell.strip("$").replace(",", "")) for cell in cells])
         middle = time.process_time()
         read_table(tmp_path / "big.csv", target="c0")
         ratios.append((time.process_time() - middle) / (middle - start))
-    assert min(ratios) < 15.0  # five on a quiet machine
+    assert min(ratios) < 8.0  # two on a quiet machine
