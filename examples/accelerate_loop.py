@@ -55,6 +55,8 @@ def main() -> None:
         f"process {accelerator.process_index} of {accelerator.num_processes}: {seen} samples, "
         f"test error {error:.3f}, sum of weights {weights:.10f}"
     )
+    # Torch may wait for ever if the net is the last to let go of the group of processes.
+    net, optimizer = accelerator.free_memory(net, optimizer)
     accelerator.end_training()
 
 
