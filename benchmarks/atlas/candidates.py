@@ -20,7 +20,7 @@ from regaug.data.scaling import StandardizedSplit
 from regaug.ensemble import leave_out
 from regaug.ensemble.prepared import Prepared
 from regaug.ensemble.rows import fold_rows
-from regaug.ensemble.weights import similar_weights
+from regaug.ensemble.weights import weigh
 from regaug.training import Settings, fit_many
 from regaug.training.recipe import HIDDEN, default_recipe
 
@@ -99,7 +99,7 @@ class Predictions:
     def error(self, chosen: Iterable[int]) -> float:
         """Return the log of the test error of some candidates, weighted as in a fit."""
         own, numbers = self.arrays, list(chosen)
-        weights = similar_weights(own["held"][numbers], own["held_y"])
+        weights = weigh(own["held"][numbers], own["held_y"])
         mean = torch.einsum("k,knm->nm", weights, own["found"][numbers])
         return float((mean - own["y"]).square().mean().sqrt().log())
 

@@ -7,57 +7,99 @@ they predict for some of the rows out of fold, and is judged by the test rows.
 """
 
 import json
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
-import torch
+from numpy.typing import NDArray
+from scipy.optimize import nnls
 
 from benchmarks.atlas.protocol import PREDICTIONS, RESULTS, rmse
-from regaug.ensemble import weights
 
-# Rows that decide (0: all of them), and what is tried; the first rule is what others are against.
+Floats = NDArray[np.float64]
+Rule = Callable[[Floats], Floats]
+# Rows that decide (0: all of them).
 ROWS, DRAWS = (20, 40, 90, 0), 4
-RULES = [
-    {"_PRIOR_ROWS": prior, "_LUCK": luck} for prior in (0.0, 10.0, 20.0) for luck in (0.0, 0.1, 0.2)
-]
 
 
-def error(found: dict[str, Any], chosen: np.ndarray) -> float:
+def by_error(errors: Floats, *, temperature: float = 32.0, most: int = 200) -> Floats:
+    """Return the weights of ``regaug.ensemble.weights``."""
+    squares = np.square(errors).mean(axis=1)
+    rows = min(most, errors.shape[1])
+    weights: Floats = np.exp(-rows / temperature * (squares / squares.min() - 1))
+    return weights / weights.sum()
+
+
+def least_squares(errors: Floats, *, prior: float = 10.0) -> Floats:
+    """Return the mix with the least squared error, drawn to equal shares by so many more rows."""
+    models = len(errors)
+    squares = np.square(errors).mean(axis=1)
+    toward = np.sqrt(prior * squares.min()) * (np.eye(models) - 1.0 / models)
+    strong = 1e3 * np.sqrt(errors.shape[1] * squares.max())
+    system = np.vstack([errors.T, toward, np.full(models, strong)])
+    weights: Floats = nnls(system, np.append(np.zeros(len(system) - 1), strong))[0]
+    return weights / weights.sum()
+
+
+def equal(errors: Floats) -> Floats:
+    return np.full(len(errors), 1.0 / len(errors))
+
+
+# How nets are averaged, and these and the baselines. The first rule is what others are against.
+RULES: dict[str, Rule] = {
+    "least squares, 10 rows for equal shares": least_squares,
+    "least squares": partial(least_squares, prior=0.0),
+    "least squares, 30 rows for equal shares": partial(least_squares, prior=30.0),
+    "by error, 200 rows at most / 32": by_error,
+    "by error, 200 / 16": partial(by_error, temperature=16.0),
+    "by error, 200 / 64": partial(by_error, temperature=64.0),
+    "by error, 100 / 32": partial(by_error, most=100),
+    "by error, any number / 32": partial(by_error, most=10**9),
+    "equal": equal,
+}
+
+
+def error(found: dict[str, Any], chosen: NDArray[np.int64], rule: Rule) -> float:
     """Return the test error of the blend whose shares some rows decide."""
-    nets, target = int(found["nets"]), torch.from_numpy(found["target"][chosen])
-    known, test = (torch.from_numpy(found[part]) for part in ("known", "test"))
-    known = known[:, torch.from_numpy(chosen)]
-    own = weights.similar_weights(known[:nets], target)[:, None, None]
-    mixed, mixed_test = ((own * part[:nets]).sum(dim=0)[None] for part in (known, test))
-    models = torch.cat([weights.without_luck(mixed, target), known[nets:]])
-    shares = weights.blend_weights(models, target)[:, None, None]
-    blend = (shares * torch.cat([mixed_test, test[nets:]])).sum(dim=0)
-    return rmse(blend.numpy(), found["test_target"])
+    nets, target = int(found["nets"]), found["target"][chosen]
+    known, test = found["known"][:, chosen], found["test"]
+    spread = target.std(axis=0)
+    errors = ((known - target) / np.where(spread > 0, spread, 1.0)).reshape(len(known), -1)
+    own = by_error(errors[:nets])
+    shares = rule(np.vstack([own @ errors[:nets], errors[nets:]]))
+    weights = np.concatenate([shares[0] * own, shares[1:]])
+    return rmse(np.einsum("k,knm->nm", weights, test), found["test_target"])
 
 
 def show() -> None:
-    """Write and print the change of every rule against no prior and no luck, in per cent."""
+    """Write and print the change of every rule against the first one, in per cent."""
     tables = [dict(np.load(file)) for file in sorted(PREDICTIONS.glob("blend-*.npz"))]
     result = []
     for n in ROWS:
-        logs = []
-        for rule in RULES:
-            for name, value in rule.items():
-                setattr(weights, name, value)
-            logs.append(
-                [
-                    np.log(
-                        error(found, np.sort(draw.permutation(len(found["target"]))[: n or None]))
-                    )
-                    for found in tables
-                    for draw in map(np.random.default_rng, range(DRAWS if n else 1))
-                ]
+        places = [
+            [np.sort(draw.permutation(len(found["target"]))[: n or None]) for draw in draws]
+            for found in tables
+            for draws in [[np.random.default_rng(seed) for seed in range(DRAWS if n else 1)]]
+        ]
+        logs = {
+            name: [
+                np.mean([np.log(error(found, chosen, rule)) for chosen in own])
+                for found, own in zip(tables, places, strict=True)
+            ]
+            for name, rule in RULES.items()
+        }
+        first = np.array(next(iter(logs.values())))
+        for name, own in logs.items():
+            change = 100 * (np.array(own) - first)
+            spread = change.std(ddof=1) / len(change) ** 0.5
+            mean = {"change": round(change.mean(), 2), "standard error": round(spread, 2)}
+            tenth = len(change) // 20
+            trimmed = round(np.sort(change)[tenth : len(change) - tenth].mean(), 2)
+            rows = n or "all"
+            result.append(
+                {"rows": rows, "rule": name, **mean, "without the extreme tenth": trimmed}
             )
-        changes = 100 * (np.array(logs) - logs[0])
-        for rule, own in zip(RULES, changes, strict=True):
-            spread = own.reshape(len(tables), -1).mean(axis=1).std(ddof=1) / len(tables) ** 0.5
-            mean = {"change": round(own.mean(), 2), "standard error": round(spread, 2)}
-            result.append({"rows": n, **rule, **mean})
             print(result[-1])
     (RESULTS / "shares.json").write_text(json.dumps(result, indent=1) + "\n")
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from regaug.ensemble.weights import blend_weights, similar_weights, without_luck
+from regaug.ensemble.weights import weigh
 from regaug.exceptions import StoreError
 from regaug.metrics import METRICS, Scores, evaluate
 from regaug.runs.record import RunRecord
@@ -86,7 +86,7 @@ def stacked(records, part):
 
 def mean_of(records, split):
     """The slow, obvious ensemble: its predictions of validation and test rows."""
-    weights = similar_weights(stacked(records, "validation"), TARGETS[split].validation)
+    weights = weigh(stacked(records, "validation"), TARGETS[split].validation)
     return [
         sum(w * each for w, each in zip(weights, stacked(records, part), strict=True))
         for part in ("validation", "test")
@@ -122,8 +122,7 @@ def test_all_nets_are_a_row_of_their_own_and_so_is_the_blend_with_the_baselines(
         validation, test = mean_of(nets, split)
         check_score(rows.scores["nets"][split], test, split)
         beside, wanted = of("ridge", split, None), TARGETS[split].validation
-        members = torch.cat([without_luck(validation, wanted)[None], stacked(beside, "validation")])
-        weights = blend_weights(members, wanted)
+        weights = weigh(torch.cat([validation[None], stacked(beside, "validation")]), wanted)
         others = torch.cat([test[None], stacked(beside, "test")])
         check_score(rows.scores["auto"][split], (weights[:, None, None] * others).sum(0), split)
         assert set(map(id, rows.used["auto"][split])) == set(map(id, [*nets, *beside]))

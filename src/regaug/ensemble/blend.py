@@ -14,7 +14,7 @@ from regaug.ensemble.contents import AUTO, NETS
 from regaug.ensemble.model import Ensemble
 from regaug.ensemble.prepared import Prepared
 from regaug.ensemble.rows import fold_rows
-from regaug.ensemble.weights import blend_weights, similar_weights, without_luck
+from regaug.ensemble.weights import weigh
 from regaug.exceptions import DivergedError
 from regaug.training.baselines import baseline_names
 from regaug.training.recipe import HIDDEN, draw_recipes
@@ -227,15 +227,13 @@ def _choose_shares(
         )
     groups: list[list[tuple[Candidate, float]]] = []
     if nets:
-        weights = similar_weights(torch.stack([own.predicted for own in nets]), target)
+        weights = weigh(torch.stack([own.predicted for own in nets]), target)
         groups.append(_large(zip(nets, weights.tolist(), strict=True)))
     groups += [[(own, 1.0)] for own in baselines]
     predicted = [
         sum((w * own.predicted for own, w in group), torch.zeros_like(target)) for group in groups
     ]
-    if nets:
-        predicted[0] = without_luck(predicted[0], target)
-    shares = blend_weights(torch.stack(predicted), target).tolist()
+    shares = weigh(torch.stack(predicted), target).tolist()
     kept = _large(zip(groups, shares, strict=True))
     return [(own, share * w) for group, share in kept for own, w in group]
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from regaug.ensemble.contents import AUTO, NETS
-from regaug.ensemble.weights import blend_weights, similar_weights, without_luck
+from regaug.ensemble.weights import weigh
 from regaug.exceptions import StoreError
 from regaug.metrics import Scores, evaluate
 from regaug.runs.record import RunRecord
@@ -108,22 +108,15 @@ def _has_predictions(selection: Selection) -> bool:
 
 
 def _average(records: Sequence[RunRecord], targets: Targets) -> Mixture | None:
-    """Return the weighted mean of models of one kind; None if none of them has learned."""
+    """Return the weighted mean of models; None if none of them has learned."""
     members = [_member(record, targets) for record in records if record.scores]
-    if not members:
-        return None
-    predicted = torch.stack([member.validation for member in members])
-    return _mix(members, similar_weights(predicted, targets.validation))
+    return _mix(members, targets) if members else None
 
 
 def _blend(nets: Mixture | None, beside: Sequence[RunRecord], targets: Targets) -> Mixture:
-    """Return the mixture of models of different kinds."""
+    """Return the mixture of all nets, as one model, and the baselines."""
     members = [_member(record, targets) for record in beside]
-    predicted = [member.validation for member in members]
-    if nets is not None:
-        members.append(nets)
-        predicted.append(without_luck(nets.validation, targets.validation))
-    return _mix(members, blend_weights(torch.stack(predicted), targets.validation))
+    return _mix([*members, *([] if nets is None else [nets])], targets)
 
 
 def _member(record: RunRecord, targets: Targets) -> Mixture:
@@ -142,7 +135,10 @@ def _member(record: RunRecord, targets: Targets) -> Mixture:
     return Mixture(*values)
 
 
-def _mix(members: Sequence[Mixture], weights: Tensor) -> Mixture:
+def _mix(members: Sequence[Mixture], targets: Targets) -> Mixture:
+    """Return the mean of models, with weights that the validation rows give them."""
+    predicted = torch.stack([own.validation for own in members])
+    weights = weigh(predicted, targets.validation)
     means = [
         torch.einsum("k,knm->nm", weights, torch.stack([getattr(own, part) for own in members]))
         for part in _PARTS
