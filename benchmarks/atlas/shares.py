@@ -1,21 +1,29 @@
 """Which rule for the shares of a blend gives the lowest error, with many rows and with few.
 
-    python -m benchmarks.atlas.shares     try the rules, write shares.json
+    python -m benchmarks.atlas.shares           try the rules, write shares.json
+    python -m benchmarks.atlas.shares again     what the present rule makes of the same models
 
 What candidates predict is what ``python -m benchmarks.atlas.fits blend`` has kept. A rule sees what
-they predict for some of the rows out of fold, and is judged by the test rows.
+they predict for some of the rows out of fold, and is judged by the test rows. ``again`` writes the
+errors of ``nets`` and ``auto`` in blend.jsonl anew, as a fit would give them; how many rows their
+intervals hold is not known then.
 """
 
 import json
+import sys
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-from benchmarks.atlas.protocol import PREDICTIONS, RESULTS, rmse
+from benchmarks.atlas.fits import blend_file
+from benchmarks.atlas.protocol import PREDICTIONS, RESULTS, Cell, lines, rmse
+from regaug.ensemble.blend import large_shares
+from regaug.ensemble.weights import weigh
 
 Floats = NDArray[np.float64]
 Rule = Callable[[Floats], Floats]
@@ -104,5 +112,29 @@ def show() -> None:
     (RESULTS / "shares.json").write_text(json.dumps(result, indent=1) + "\n")
 
 
+def again() -> None:
+    """Give the models that were fitted the shares that they would have now."""
+    result = []
+    for line in lines("blend"):
+        found = dict(np.load(blend_file(Cell(line["table"], line["split"]))))
+        nets, target = int(found["nets"]), torch.from_numpy(found["target"])
+        known, test = (list(torch.from_numpy(found[part])) for part in ("known", "test"))
+        own = large_shares(
+            zip(range(nets), weigh(torch.stack(known[:nets]), target).tolist(), strict=True)
+        )
+        mixed, predicted = (
+            torch.stack([sum(w * part[i] for i, w in own), *part[nets:]]) for part in (known, test)
+        )
+        shares = large_shares(enumerate(weigh(mixed, target).tolist()))
+        blend = sum(share * predicted[i] for i, share in shares)
+        line["rmse"] |= {
+            "nets": rmse(predicted[0].numpy(), found["test_target"]),
+            "auto": rmse(blend.numpy(), found["test_target"]),
+        }
+        kept = {name: line[name] for name in ("table", "split", "rmse", "seconds")}
+        result.append(json.dumps(kept))
+    (RESULTS / "blend.jsonl").write_text("\n".join(result) + "\n")
+
+
 if __name__ == "__main__":
-    show()
+    again() if sys.argv[1:] == ["again"] else show()

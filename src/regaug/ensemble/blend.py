@@ -228,17 +228,17 @@ def _choose_shares(
     groups: list[list[tuple[Candidate, float]]] = []
     if nets:
         weights = weigh(torch.stack([own.predicted for own in nets]), target)
-        groups.append(_large(zip(nets, weights.tolist(), strict=True)))
+        groups.append(large_shares(zip(nets, weights.tolist(), strict=True)))
     groups += [[(own, 1.0)] for own in baselines]
     predicted = [
         sum((w * own.predicted for own, w in group), torch.zeros_like(target)) for group in groups
     ]
     shares = weigh(torch.stack(predicted), target).tolist()
-    kept = _large(zip(groups, shares, strict=True))
+    kept = large_shares(zip(groups, shares, strict=True))
     return [(own, share * w) for group, share in kept for own, w in group]
 
 
-def _large(pairs: Iterable[tuple[T, float]]) -> list[tuple[T, float]]:
+def large_shares(pairs: Iterable[tuple[T, float]]) -> list[tuple[T, float]]:
     """Return what has a share that is not small; the shares sum to one again."""
     kept = [(own, share) for own, share in pairs if share >= SMALLEST_SHARE]
     total = math.fsum(share for _, share in kept)
