@@ -160,6 +160,12 @@ def pick(
     return chosen
 
 
+def relative_times(known: Sequence[Mapping[str, Any]]) -> np.ndarray:
+    """Return the time of each training over that of the first, ``(tables, candidates)``."""
+    times = np.array([line["training"] for line in known])
+    return times / times[:, :1]
+
+
 def portfolio(
     found: Sequence[Predictions], names: Sequence[str], among: Sequence[int], first: Sequence[int]
 ) -> list[str]:
