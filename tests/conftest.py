@@ -70,6 +70,7 @@ def shorten() -> Callable[..., None]:
 @pytest.fixture
 def registries() -> Iterator[None]:
     """Let a test register what it likes: afterwards nothing of it is known."""
+    from regaug import data, methods, samplers  # noqa: F401 - they make their registries
     from regaug._registry import REGISTRIES
 
     before = {group: dict(vars(registry)) for group, registry in REGISTRIES.items()}
