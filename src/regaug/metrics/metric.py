@@ -1,0 +1,167 @@
+"""Metrics by name: which way is better, what a reader knows them by, how a difference is told.
+
+A :class:`Metric` gives every target the same weight, as long as nobody says that the targets are
+one quantity: prices in millions beside shares below one would be all that counts otherwise.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from torch import Tensor
+
+from regaug.formatting import Unit, short
+from regaug.metrics.functions import (
+    check_shapes,
+    counted,
+    mae,
+    mape,
+    mean_over_varying,
+    pearson,
+    r2,
+    rmse,
+    spreads,
+)
+
+MetricName = Literal["rmse", "mae", "mape", "r2", "pearson"]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric, its direction and its name.
+
+    Attributes:
+        function: From predictions and targets ``(..., n, m)`` to a number per run, ``(...)``.
+        higher_is_better: Whether it measures agreement rather than error.
+        title: What a reader knows it by.
+        has_unit: Whether it is in the target's own units.
+
+    Example:
+        >>> import torch
+        >>> target = torch.tensor([[1.0, 1000.0], [3.0, 3000.0]])
+        >>> METRICS["rmse"](target + torch.tensor([1.0, 500.0]), target).item()  # 1 and a half
+        0.75
+    """
+
+    function: Callable[..., Tensor]
+    higher_is_better: bool
+    title: str
+    has_unit: bool = False
+
+    def __call__(
+        self,
+        prediction: Tensor,
+        target: Tensor,
+        *,
+        rows: Tensor | None = None,
+        pooled: bool = False,
+        spread: Tensor | None = None,
+    ) -> Tensor:
+        """Return the value for each run, ``(...)``, in which every target counts alike.
+
+        With several targets it is the mean over those for which it is defined. What has a unit is
+        divided by the target's spread before: the standard deviation among the rows that count, 1
+        for a target that is constant.
+
+        Args:
+            prediction: ``(..., n, m)``.
+            target: The same shape.
+            rows: Which rows count, bool, ``(..., n)``; None counts all.
+            pooled: Count all targets together, as one quantity in one unit.
+            spread: What to divide by, ``(..., m)``, in place of the spread among these rows.
+        """
+        if pooled or target.shape[-1] == 1 or self.higher_is_better:
+            return self.function(prediction, target, rows=rows)
+        check_shapes(prediction, target)
+        by_target = prediction.mT.unsqueeze(-1), target.mT.unsqueeze(-1)  # (..., m, n, 1)
+        mask = None if rows is None else rows.unsqueeze(-2).expand(by_target[0].shape[:-1])
+        values = self.function(*by_target, rows=mask)
+        if self.has_unit:
+            return (values / (spreads(target, rows=rows) if spread is None else spread)).mean(-1)
+        known = counted(prediction, target, rows)[1].abs().sum(dim=-2)
+        return mean_over_varying(values, known)
+
+    def title_for(self, targets: int) -> str:
+        """Return what a reader knows it by where there are so many targets.
+
+        Example:
+            >>> METRICS["rmse"].title_for(1), [METRICS[n].title_for(2) for n in ("rmse", "r2")]
+            ('RMSE', ['RMSE / spread', 'R2'])
+        """
+        return f"{self.title} / spread" if self.has_unit and targets > 1 else self.title
+
+    def explain(self, targets: int) -> str:
+        """Return what it means where there are several targets, in a sentence; empty for one."""
+        if targets == 1:
+            return ""
+        if self.has_unit:
+            return (
+                f"{self.title_for(targets)}: the {self.title} of every target divided by its "
+                f"standard deviation among the scored rows, mean over the {targets} targets."
+            )
+        return f"{self.title}: mean over the {targets} targets."
+
+    @property
+    def sign(self) -> float:
+        """1 or -1: times this, a lower value is the better one for every metric."""
+        return -1.0 if self.higher_is_better else 1.0
+
+    @property
+    def unit(self) -> Unit:
+        """In what a change is told: per cent of an error, or plain points of an agreement."""
+        return "points" if self.higher_is_better else "percent"
+
+    def error(self, value: float | None) -> float:
+        """Return what is lower for the better value of any metric, infinite where there is none.
+
+        Example:
+            >>> METRICS["rmse"].error(0.5), METRICS["r2"].error(0.5), METRICS["r2"].error(None)
+            (0.5, -0.5, inf)
+        """
+        is_known = value is not None and math.isfinite(value)
+        return self.sign * value if is_known and value is not None else math.inf
+
+
+METRICS: dict[str, Metric] = {
+    "rmse": Metric(rmse, higher_is_better=False, title="RMSE", has_unit=True),
+    "mae": Metric(mae, higher_is_better=False, title="MAE", has_unit=True),
+    "mape": Metric(mape, higher_is_better=False, title="MAPE"),
+    "r2": Metric(r2, higher_is_better=True, title="R2"),
+    "pearson": Metric(pearson, higher_is_better=True, title="Pearson's R"),
+}
+
+
+@dataclass(frozen=True)
+class Score:
+    """A value that knows its metric: which way is better, and how a difference is told.
+
+    Attributes:
+        metric: Name of the metric.
+        value: The value.
+
+    Example:
+        >>> plain, other = Score("pearson", 0.074), Score("pearson", 0.461)
+        >>> other.is_better_than(plain), other.against(plain)
+        (True, 'better by 0.387')
+        >>> Score("rmse", 2.0).against(Score("rmse", 1.6)), str(Score("rmse", 1.6))
+        ('25 % worse', 'RMSE 1.6')
+    """
+
+    metric: str
+    value: float
+
+    def __str__(self) -> str:
+        return f"{METRICS[self.metric].title} {short(self.value)}"
+
+    def is_better_than(self, other: "Score") -> bool:
+        """Tell whether this value is better than another one of the same metric."""
+        error = METRICS[self.metric].error
+        return error(self.value) < error(other.value)
+
+    def against(self, other: "Score") -> str:
+        """Say how much better or worse this is: errors in per cent, agreement in points."""
+        word = "better" if self.is_better_than(other) else "worse"
+        if METRICS[self.metric].unit == "points":
+            return f"{word} by {abs(self.value - other.value):.3g}"
+        return f"{100 * abs(self.value / other.value - 1):.3g} % {word}"
