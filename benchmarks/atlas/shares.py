@@ -12,6 +12,7 @@ intervals hold is not known then.
 import json
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -22,8 +23,7 @@ from scipy.optimize import nnls
 
 from benchmarks.atlas.fits import blend_file
 from benchmarks.atlas.protocol import PREDICTIONS, RESULTS, Cell, lines, rmse
-from regaug.ensemble.blend import large_shares
-from regaug.ensemble.weights import weigh
+from regaug.ensemble.blend import choose_shares
 
 Floats = NDArray[np.float64]
 Rule = Callable[[Floats], Floats]
@@ -112,25 +112,28 @@ def show() -> None:
     (RESULTS / "shares.json").write_text(json.dumps(result, indent=1) + "\n")
 
 
+@dataclass(frozen=True)
+class Kept:
+    """What a model has predicted: rows out of fold, and the test rows."""
+
+    predicted: torch.Tensor
+    test: Floats
+
+
 def again() -> None:
     """Give the models that were fitted the shares that they would have now."""
     result = []
     for line in lines("blend"):
         found = dict(np.load(blend_file(Cell(line["table"], line["split"]))))
         nets, target = int(found["nets"]), torch.from_numpy(found["target"])
-        known, test = (list(torch.from_numpy(found[part])) for part in ("known", "test"))
-        own = large_shares(
-            zip(range(nets), weigh(torch.stack(known[:nets]), target).tolist(), strict=True)
-        )
-        mixed, predicted = (
-            torch.stack([sum(w * part[i] for i, w in own), *part[nets:]]) for part in (known, test)
-        )
-        shares = large_shares(enumerate(weigh(mixed, target).tolist()))
-        blend = sum(share * predicted[i] for i, share in shares)
-        line["rmse"] |= {
-            "nets": rmse(predicted[0].numpy(), found["test_target"]),
-            "auto": rmse(blend.numpy(), found["test_target"]),
-        }
+        models = [
+            Kept(torch.from_numpy(known), test)
+            for known, test in zip(found["known"], found["test"], strict=True)
+        ]
+        for name, own in {"nets": [], "auto": models[nets:]}.items():
+            shares = choose_shares(models[:nets], own, target)
+            blend = sum(share * model.test for model, share in shares)
+            line["rmse"][name] = rmse(np.asarray(blend), found["test_target"])
         kept = {name: line[name] for name in ("table", "split", "rmse", "seconds")}
         result.append(json.dumps(kept))
     (RESULTS / "blend.jsonl").write_text("\n".join(result) + "\n")

@@ -12,10 +12,17 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from glob import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from regaug._version import __version__
-from regaug.exceptions import ArgumentError, ArgumentTypeError, DataError, FileError, RegaugError
+from regaug.exceptions import (
+    ArgumentError,
+    ArgumentTypeError,
+    DataError,
+    FileError,
+    RegaugError,
+    StoreError,
+)
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -220,6 +227,24 @@ def read_json(path: Path, kind: type[T]) -> T:
     if not isinstance(value, kind):
         raise FileError(f"Could not read {path}: it must hold a {kind.__name__} at its top.")
     return value
+
+
+def read_optional(
+    path: Path, known: int, make: Callable[[dict[str, Any]], T], *, without: str
+) -> T | None:
+    """Read what a file of a study says, of this format; None if there is no such file.
+
+    ``without`` says what happens if a file that cannot be used is deleted.
+    """
+    if not path.exists():
+        return None
+    try:
+        values: dict[str, Any] = read_json(path, dict)
+        check_format(path, values.get("format"), known, values.get("regaug"))
+        return make(values)
+    except (ArgumentError, FileError) as error:
+        place = "" if isinstance(error, FileError) else f"Cannot use {path}: "
+        raise StoreError(f"{place}{error} Delete it, and {without}.") from error
 
 
 def _parse(text: str | bytes) -> object:

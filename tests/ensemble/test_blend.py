@@ -168,7 +168,7 @@ def test_nets_have_no_baselines_and_a_baseline_has_no_nets():
 
 
 def test_small_shares_are_dropped():
-    kept = blend.large_shares([("a", 0.6), ("b", 0.009), ("c", 0.391)])
+    kept = blend._large([("a", 0.6), ("b", 0.009), ("c", 0.391)])
     assert [name for name, _ in kept] == ["a", "c"]
     assert sum(share for _, share in kept) == pytest.approx(1.0)
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import torch
 from torch import Tensor
@@ -126,7 +126,7 @@ class Candidates:
 def make_blend(ready: Prepared, method: str, found: Candidates) -> Ensemble:
     """Give candidates their shares and make the model of them."""
     log, target = ready.may_log, found.target
-    shares = _choose_shares(found.nets, found.baselines, target)
+    shares = choose_shares(found.nets, found.baselines, target)
     components = [own.as_component(share) for own, share in shares]
     mean = sum((share * own.predicted for own, share in shares), torch.zeros_like(target))
     scale = ready.scale(log=log)
@@ -216,29 +216,40 @@ def _error(candidate: Candidate, target: Tensor) -> float:
     return errors.square().mean().item()
 
 
-def _choose_shares(
-    nets: Sequence[Candidate], baselines: Sequence[Candidate], target: Tensor
-) -> list[tuple[Candidate, float]]:
+class Predicted(Protocol):
+    """A model of which it is known what it predicts for the rows that decide."""
+
+    @property
+    def predicted(self) -> Tensor:
+        """Its predictions, ``(n, m)``."""
+
+
+P = TypeVar("P", bound=Predicted)
+
+
+def choose_shares(
+    nets: Sequence[P], baselines: Sequence[P], target: Tensor
+) -> list[tuple[P, float]]:
     """Return what the model is made of, each with its share; those of small shares are dropped."""
     if not nets and not baselines:
         raise DivergedError(
             "No model could be fitted: the loss of every net became NaN or infinite. Look for "
             "extreme values in the table."
         )
-    groups: list[list[tuple[Candidate, float]]] = []
+    groups: list[list[tuple[P, float]]] = []
     if nets:
         weights = weigh(torch.stack([own.predicted for own in nets]), target)
-        groups.append(large_shares(zip(nets, weights.tolist(), strict=True)))
+        groups.append(_large(zip(nets, weights.tolist(), strict=True)))
     groups += [[(own, 1.0)] for own in baselines]
     predicted = [
         sum((w * own.predicted for own, w in group), torch.zeros_like(target)) for group in groups
     ]
     shares = weigh(torch.stack(predicted), target).tolist()
-    kept = large_shares(zip(groups, shares, strict=True))
+    kept = _large(zip(groups, shares, strict=True))
     return [(own, share * w) for group, share in kept for own, w in group]
 
 
-def large_shares(pairs: Iterable[tuple[T, float]]) -> list[tuple[T, float]]:
+def _large(pairs: Iterable[tuple[T, float]]) -> list[tuple[T, float]]:
     """Return what has a share that is not small; the shares sum to one again."""
     kept = [(own, share) for own, share in pairs if share >= SMALLEST_SHARE]
     total = math.fsum(share for _, share in kept)

@@ -9,14 +9,14 @@ from typing import Any, Self
 import numpy as np
 from torch import Tensor
 
-from regaug._files import check_format, read_json, write_json
+from regaug._files import read_optional, write_json
 from regaug.ensemble.component import combine
 from regaug.ensemble.contents import Contents
 from regaug.ensemble.coverage import Coverage, observe_coverage
 from regaug.ensemble.evidence import Evidence
 from regaug.ensemble.importance import Importance, Importances, find_importances
 from regaug.ensemble.shares import describe, shares_of
-from regaug.exceptions import ArgumentError, FileError, StoreError
+from regaug.exceptions import ArgumentError
 from regaug.metrics import Scores, evaluate
 
 DIAGNOSIS = "diagnosis.json"
@@ -149,18 +149,8 @@ def write_diagnosis(folder: Path, diagnosis: Diagnosis) -> Path:
 
 def read_diagnosis(folder: Path) -> Diagnosis | None:
     """Read the diagnosis of the model in the folder of a study; None if it has none."""
-    path = folder / DIAGNOSIS
-    if not path.exists():
-        return None
-    try:
-        values = read_json(path, dict)
-        check_format(path, values.get("format"), FORMAT, values.get("regaug"))
-        return Diagnosis.from_dict(values)
-    except (ArgumentError, FileError) as error:
-        place = "" if isinstance(error, FileError) else f"Cannot use {path}: "
-        raise StoreError(
-            f"{place}{error} Delete it, and the report leaves out what it says of the model."
-        ) from error
+    without = "the report leaves out what it says of the model"
+    return read_optional(folder / DIAGNOSIS, FORMAT, Diagnosis.from_dict, without=without)
 
 
 def _some(n: int) -> np.ndarray[Any, np.dtype[np.int64]]:

@@ -4,14 +4,12 @@ The textbook way decomposes ``a = U diag(s) V^T`` and multiplies three matrices 
 the projector on the leading singular directions is needed, and the eigenvectors of the smaller
 Gram matrix give it: one symmetric eigenproblem of the smaller side and two matrix products.
 
-The gradient of that projector has the factors ``1 / (w_i - w_j)``, with ``w`` the eigenvalues, for
-pairs *across the cut* only. Equal or zero singular values on one side of it, which make the
-gradient of an SVD NaN, never enter.
+Its gradient (:mod:`regaug.functional.cuts`) knows pairs of directions *across the cut* only. Equal
+or zero singular values on one side of it, which make the gradient of an SVD NaN, never enter.
 """
 
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -19,8 +17,8 @@ from torch.autograd import forward_ad
 
 from regaug._checks import check_choice, check_floating, check_integer, check_per_matrix
 from regaug.exceptions import ArgumentError, RegaugError
+from regaug.functional.cuts import Cut, ManyCuts, OneCut, sides
 from regaug.functional.decomposition import (
-    ROUNDING,
     Spectrum,
     decompose,
     decompose_by_svd,
@@ -31,13 +29,6 @@ from regaug.functional.precision import cast
 
 Scale = Literal["trailing", "leading"]
 Gradient = Literal["exact", "frozen"]
-Factor = float | Tensor
-Number = TypeVar("Number", float, Tensor)
-
-# A gap (w_i - w_j) below this share of w_i has no usable derivative, so 1 / (w_i - w_j) is bounded
-# there. Well-posed cuts (s_k - s_{k+1} at least 1e-3 s_k) are wider by far and are not touched.
-_NARROWEST_GAP = 1e-5
-_TINY = torch.finfo(torch.float64).tiny
 
 
 def scale_singular_values(
@@ -116,15 +107,15 @@ def _rescale(
         lam = lam.to(rows)[..., None, None]
     inside, outside = (1.0, lam) if scale == "trailing" else (lam, 1.0)
     vectors = spectrum.vectors.float() if rows.dtype == torch.float32 else spectrum.vectors
-    cut: _Cut
+    cut: Cut
     if isinstance(k, int):
-        basis, others = _sides(vectors, k)
+        basis, others = sides(vectors, k)
         is_leading = basis.shape[-1] <= others.shape[-1]
         if not is_leading:  # the narrower side is less work
             basis, others, inside, outside = others, basis, outside, inside
-        cut = _OneCut(inside - outside, outside, is_wide(a), is_leading, k, spectrum.levels)
+        cut = OneCut(inside - outside, outside, is_wide(a), is_leading, k, spectrum.levels)
     else:
-        basis, others, cut = vectors, vectors, _ManyCuts(inside - outside, outside, is_wide(a), k)
+        basis, others, cut = vectors, vectors, ManyCuts(inside - outside, outside, is_wide(a), k)
     with _no_autocast(a):
         parts = rows, basis, others, spectrum.values, cut
         if gradient == "frozen":
@@ -138,168 +129,12 @@ def _rescale(
     return cast(new, a.dtype)
 
 
-@dataclass(slots=True)
-class _Cut:
-    """What happens to the directions on either side of a cut.
-
-    The function is itself a gradient (of a sum of squared singular values with factors), so its
-    derivative is symmetric: the same serves for the gradient and for forward mode.
-    """
-
-    contrast: Factor  # how far the factor of the directions in the basis is from that of the others
-    outside: Factor  # the factor of the others
-    is_wide: bool  # whether they are left singular vectors
-
-    def combine(self, a: Tensor, basis: Tensor) -> tuple[Tensor, Tensor]:
-        """Multiply each side by its factor; return the coordinates in the basis as well."""
-        raise NotImplementedError
-
-    def derivative(
-        self,
-        along: Tensor,
-        a: Tensor,
-        basis: Tensor,
-        others: Tensor,
-        values: Tensor,
-        coordinates: Tensor,
-    ) -> Tensor:
-        """Return the derivative of :meth:`combine` along a matrix."""
-        raise NotImplementedError
-
-
-@dataclass(slots=True)
-class _OneCut(_Cut):
-    """One cut for all matrices: everything is kept as narrow as the basis, the narrower side."""
-
-    is_leading: bool  # whether the basis is the leading side
-    k: int  # number of leading directions
-    levels: list[float] | None  # all eigenvalues, for one matrix only
-
-    def combine(self, a: Tensor, basis: Tensor) -> tuple[Tensor, Tensor]:
-        if self.is_wide:
-            coordinates = basis.mT @ a
-            return _add_product(a, basis, coordinates, self.outside, self.contrast), coordinates
-        coordinates = a @ basis
-        return _add_product(a, coordinates, basis.mT, self.outside, self.contrast), coordinates
-
-    def derivative(
-        self,
-        along: Tensor,
-        a: Tensor,
-        basis: Tensor,
-        others: Tensor,
-        values: Tensor,
-        coordinates: Tensor,
-    ) -> Tensor:
-        """Return the derivative along a matrix.
-
-        With N the basis, O the other directions, c their factors and H the matrix, it is for a wide
-        ``a`` c_O H + (c_N - c_O) (N N^T H + (W N^T + N W^T) a), where
-        W = O ((O^T (H a^T + a H^T) N) / gaps).
-        """
-        if self.is_wide:
-            of_along = basis.mT @ along
-            turn = _add(along @ coordinates.mT, a, of_along.mT)
-            turn = others @ (others.mT @ turn).div_(self._signed_gaps(values))
-            left = torch.cat([basis, turn], -1)
-            right = torch.cat([_add(of_along, turn.mT, a), coordinates], -2)
-        else:
-            of_along = along @ basis
-            turn = _add(along.mT @ coordinates, a.mT, of_along)
-            turn = others @ (others.mT @ turn).div_(self._signed_gaps(values))
-            left = torch.cat([_add(of_along, a, turn), coordinates], -1)
-            right = torch.cat([basis, turn], -1).mT
-        return _add_product(along, left, right, self.outside, self.contrast)
-
-    def _signed_gaps(self, values: Tensor) -> Tensor:
-        """Return w_j - w_i for j in the basis and i in the others, bounded away from zero."""
-        rank, k, levels = values.shape[-1], self.k, self.levels
-        high, low = _sides(values, k)
-        if self.is_leading:
-            gaps = high.unsqueeze(-2) - low.unsqueeze(-1)
-        else:
-            gaps = low.unsqueeze(-2) - high.unsqueeze(-1)
-        if k == 0 or k == rank:
-            return gaps  # there are no pairs
-        if levels is not None:
-            narrowest = _narrowest_gap(levels[rank - k], levels[-1], rank)
-            if levels[rank - k] - levels[rank - k - 1] >= narrowest:
-                return gaps
-            return gaps.clamp_(min=narrowest) if self.is_leading else gaps.clamp_(max=-narrowest)
-        bound = _narrowest_gap(high[..., :1], values[..., -1:], rank)[..., None]
-        return torch.maximum(gaps, bound) if self.is_leading else torch.minimum(gaps, -bound)
-
-
-@dataclass(slots=True)
-class _ManyCuts(_Cut):
-    """A cut for every matrix of a stack: the basis are all directions, in ascending order.
-
-    What is leading cannot be a slice here, so each direction has its factor.
-    """
-
-    k: Tensor  # number of leading directions, (...)
-
-    def combine(self, a: Tensor, basis: Tensor) -> tuple[Tensor, Tensor]:
-        contrasts = self._contrasts(basis)
-        if self.is_wide:
-            coordinates = basis.mT @ a
-            return _add_product(a, basis, contrasts.mT * coordinates, self.outside), coordinates
-        coordinates = a @ basis
-        return _add_product(a, contrasts * coordinates, basis.mT, self.outside), coordinates
-
-    def derivative(
-        self,
-        along: Tensor,
-        a: Tensor,
-        basis: Tensor,
-        others: Tensor,
-        values: Tensor,
-        coordinates: Tensor,
-    ) -> Tensor:
-        """Return the derivative along a matrix.
-
-        With V all directions, C the coordinates V^T a, c the outside factor, d the contrasts, H the
-        matrix and K = V^T H, it is for a wide ``a`` c H + V (d K + (Q * (K C^T + C K^T)) C). Q is
-        the contrast over the gap for pairs across the cut, and zero for others (the formula of
-        Daleckii and Krein for a function that is constant on either side).
-        """
-        contrasts, quotients = self._contrasts(basis), self._quotients(values).to(a)
-        if self.is_wide:
-            of_along = basis.mT @ along
-            turn = of_along @ coordinates.mT
-            turn = quotients * (turn + turn.mT)
-            return _add_product(
-                along, basis, _add(contrasts.mT * of_along, turn, coordinates), self.outside
-            )
-        of_along = along @ basis
-        turn = coordinates.mT @ of_along
-        turn = quotients * (turn + turn.mT)
-        new = _add(contrasts * of_along, coordinates, turn)
-        return _add_product(along, new, basis.mT, self.outside)
-
-    def _is_leading(self, rank: int) -> Tensor:
-        """Tell which of the ascending directions are on the leading side, ``(..., rank)``."""
-        return torch.arange(rank, device=self.k.device) >= rank - self.k[..., None]
-
-    def _contrasts(self, basis: Tensor) -> Tensor:
-        """Return the contrast of every leading direction and 0 for the others, a row."""
-        return self.contrast * self._is_leading(basis.shape[-1]).to(basis.dtype)[..., None, :]
-
-    def _quotients(self, values: Tensor) -> Tensor:
-        rank, is_leading = values.shape[-1], self._is_leading(values.shape[-1])
-        edge = values.gather(-1, (rank - self.k[..., None]).clamp(max=rank - 1))
-        bound = _narrowest_gap(edge, values[..., -1:], rank)[..., None]
-        gaps = torch.maximum((values.unsqueeze(-2) - values.unsqueeze(-1)).abs(), bound)
-        is_across = is_leading.unsqueeze(-2) != is_leading.unsqueeze(-1)
-        return self.contrast * (is_across / gaps)
-
-
 class _ExactCombination(torch.autograd.Function):
-    """:meth:`_Cut.combine` with a gradient that includes how the basis depends on ``a``."""
+    """:meth:`Cut.combine` with a gradient that includes how the basis depends on ``a``."""
 
     @staticmethod
     def forward(
-        ctx: Any, a: Tensor, basis: Tensor, others: Tensor, values: Tensor, cut: _Cut
+        ctx: Any, a: Tensor, basis: Tensor, others: Tensor, values: Tensor, cut: Cut
     ) -> Tensor:
         new, coordinates = cut.combine(a, basis)
         ctx.save_for_backward(a, basis, others, values, coordinates)
@@ -322,7 +157,7 @@ class _Combination(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        a: Tensor, basis: Tensor, others: Tensor, values: Tensor, cut: _Cut
+        a: Tensor, basis: Tensor, others: Tensor, values: Tensor, cut: Cut
     ) -> tuple[Tensor, Tensor]:
         return cut.combine(a, basis)
 
@@ -366,33 +201,6 @@ class _Once(torch.autograd.Function):
 def _once(new: Tensor, a: Tensor) -> Tensor:
     once: Tensor = _Once.apply(new, a)  # type: ignore[no-untyped-call]
     return once
-
-
-def _add_product(
-    base: Tensor, left: Tensor, right: Tensor, beta: Factor, alpha: Factor | None = None
-) -> Tensor:
-    """Return ``beta * base + alpha * left @ right``, with as few passes over it as can be."""
-    if base.ndim == 2 and isinstance(beta, float) and isinstance(alpha, float):
-        return torch.addmm(base, left, right, beta=beta, alpha=alpha)
-    return _add(beta * base, left if alpha is None else alpha * left, right)
-
-
-def _add(base: Tensor, left: Tensor, right: Tensor) -> Tensor:
-    """Return ``base + left @ right``."""
-    if base.ndim == 2:
-        return torch.addmm(base, left, right)
-    return torch.baddbmm(base, left, right) if base.ndim == 3 else base.add_(left @ right)
-
-
-def _sides(columns: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """Return the ``k`` leading (last) ones of the ascending columns, and the others."""
-    trailing, leading = columns.split_with_sizes((columns.shape[-1] - k, k), -1)
-    return leading, trailing
-
-
-def _narrowest_gap(edge: Number, largest: Number, rank: int) -> Number:
-    """Return the gap that counts as zero next to the eigenvalue at the edge of the cut."""
-    return _NARROWEST_GAP * edge + ROUNDING * rank * largest + _TINY
 
 
 def _no_autocast(a: Tensor) -> AbstractContextManager[Any]:

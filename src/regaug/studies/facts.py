@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from regaug._checks import check_range
-from regaug._files import check_format, read_json, write_json
+from regaug._files import read_optional, write_json
 from regaug.data.base import Part, Split
 from regaug.data.scaling import Scaler
 from regaug.dimension import two_nn
-from regaug.exceptions import ArgumentError, FileError, StoreError, TooFewPointsError
+from regaug.exceptions import ArgumentError, TooFewPointsError
 from regaug.functional.decomposition import rank_at_share
 
 ABOUT = "about.json"
@@ -164,19 +164,11 @@ def write_facts(folder: str | Path, facts: Facts) -> Path:
 
 def read_facts(folder: str | Path) -> Facts | None:
     """Read the facts from the folder of a store; None if it has none."""
-    path = Path(folder, ABOUT)
-    if not path.exists():
-        return None
-    try:
-        values = read_json(path, dict)
-        check_format(path, values.get("format"), FORMAT, values.get("regaug"))
-        return Facts.from_dict(values)
-    except (ArgumentError, FileError) as error:
-        place = "" if isinstance(error, FileError) else f"Cannot use {path}: "
-        raise StoreError(
-            f"{place}{error} Delete it, and the report leaves out what it says of the data; the "
-            "command that started the study writes it again."
-        ) from error
+    without = (
+        "the report leaves out what it says of the data; the command that started the study writes "
+        "it again"
+    )
+    return read_optional(Path(folder, ABOUT), FORMAT, Facts.from_dict, without=without)
 
 
 def _joint_rows(split: Split) -> Tensor:

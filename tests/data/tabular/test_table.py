@@ -565,7 +565,7 @@ def test_reading_and_splitting_takes_at_most_three_times_as_long_as_pandas(tmp_p
     table = pa.table({f"c{i}": rng.normal(size=60_000) for i in range(30)})
     pyarrow.csv.write_csv(table, path)
     ratios = []
-    for _ in range(5):  # the best of five: a shared machine has slow moments
+    for _ in range(3):  # the best of three: a shared machine has slow moments
         start = time.process_time()
         pd.read_csv(path)
         middle = time.process_time()
