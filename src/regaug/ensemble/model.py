@@ -1,6 +1,5 @@
 """The fitted model, and what it predicts."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
@@ -22,9 +21,6 @@ from regaug.exceptions import ArgumentError
 from regaug.formatting import TextTable, as_html, count, number, percent
 from regaug.metrics import Scores
 from regaug.training.settings import Settings
-
-# Who makes a page of a diagnosis: :mod:`regaug.report` knows models, and puts itself here.
-report_writers: list[Callable[..., Path]] = []
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,9 +240,9 @@ class Ensemble(Contents):
             source: Rows to look at it with, as for :meth:`diagnose`.
             force: Replace any other file too.
         """
-        if not report_writers:
-            import_module("regaug.report")
-        return report_writers[0](self.diagnose(source), Path(path), force=force)
+        write = import_module("regaug.report").write_model_report  # which knows models
+        written: Path = write(self.diagnose(source), Path(path), force=force)
+        return written
 
     def _read(self, source: Any) -> Evidence:
         where = "rows that it was given"

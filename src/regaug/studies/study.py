@@ -1,6 +1,6 @@
 """What a study has found."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import import_module
@@ -42,9 +42,6 @@ if TYPE_CHECKING:
 
 MODEL = "model"
 WIDTH = 100  # of a line that is printed
-WriteReport = Callable[..., Path]
-# Who makes a page of a study: :mod:`regaug.report` knows studies, and puts itself here.
-report_writers: list[WriteReport] = []
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,9 +267,9 @@ class Study:
                 replaced.
             force: Replace any other file too.
         """
-        if not report_writers:
-            import_module("regaug.report")
-        return report_writers[0](self, Path(path), force=force)
+        write = import_module("regaug.report").write_report  # which knows studies
+        written: Path = write(self, Path(path), force=force)
+        return written
 
     def model(
         self,
