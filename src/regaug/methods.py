@@ -75,8 +75,8 @@ class Method:
         augmentation: Makes the augmentation from its options.
         defaults: Settings that are a sensible start, ``sampler`` and ``place`` among them.
         space: What a search may change, and how far; "almost off" is always within reach.
-        starts: Changes to the defaults that a search tries first: settings that are good somewhere
-            and unlikely to be drawn.
+        starts: Changes to the defaults that a search tries first, before the defaults themselves:
+            settings that are good on real tables, or somewhere and unlikely to be drawn.
         sampler_options: Settings that are the sampler's, not the augmentation's.
         counts: Settings that cannot be larger than the number of training rows.
     """
@@ -159,7 +159,8 @@ class Method:
             if isinstance(choice := space.get(name), OneOf):
                 few = tuple(value for value in choice.values if value <= rows)
                 space[name] = OneOf(few or (rows,))
-        return replace(self, defaults=defaults, space=space)
+        starts = tuple(self.lowered(own, rows) for own in self.starts)
+        return replace(self, defaults=defaults, space=space, starts=starts)
 
 
 @dataclass(frozen=True)
@@ -244,6 +245,8 @@ _START = {"sampler": "random", "place": INPUT, "p": 1.0, "anneal": 0.7}
 _NEAR = {**_START, "sampler": "nearest", "alpha": 1.0, "lam_range": None}
 # Much of the noise taken out of random batches, for data near a plane.
 _STRONG = {"sampler": "random", "lam_range": (0.0, 0.3)}
+# First settings are portfolios that were learned on real tables, most of which act seldom: see
+# benchmarks/results/atlas/methods.md. The strong ones of FOMA cost there; they find a plane.
 
 _OWN: dict[str, Method] = {
     "erm": Method("plain training", Identity, {"sampler": "random", "place": INPUT}),
@@ -252,19 +255,39 @@ _OWN: dict[str, Method] = {
         GaussianNoise,
         {**_START, "sigma": 0.01},
         {**_STRENGTH, "sigma": OneOf((0.1, 0.01, 0.001, 0.0001))},
+        starts=({"p": 0.3, "anneal": None}, {"p": 0.2, "anneal": 0.3, "sigma": 0.1}),
     ),
-    "mixup": Method("mix every sample with a random one", Mixup, {**_START, "alpha": 1.0}, _MIXING),
+    "mixup": Method(
+        "mix every sample with a random one",
+        Mixup,
+        {**_START, "alpha": 1.0},
+        _MIXING,
+        starts=(
+            {"p": 0.25, "anneal": 0.3},
+            {"p": 0.4, "anneal": None, "alpha": 0.4},
+            {"p": 0.65, "anneal": 0.3, "alpha": 0.15},
+        ),
+    ),
     "manifold-mixup": Method(
         "mix every sample with a random one at a hidden layer, another one in every step",
         Mixup,
         {**_START, "place": LAYERS, "alpha": 1.0},
         _MIXING,
+        starts=(
+            {"p": 0.3, "alpha": 1.2},
+            {"p": 0.35, "anneal": 0.3, "alpha": 0.03},
+            {"p": 0.75, "anneal": None, "alpha": 1.6},
+        ),
     ),
     "c-mixup": Method(
         "mix every sample with one whose target is close",
         CMixup,
         {**_START, "sampler": "kernel-pairs", "paired": True, "alpha": 1.0, "bandwidth": 0.3},
         {**_STRENGTH, **_PLACE, **_MIXING, "bandwidth": Between(0.01, 3.0, log=True)},
+        starts=(
+            {"p": 0.1, "anneal": 1.0, "alpha": 0.08, "bandwidth": 0.01},
+            {"p": 0.9, "anneal": 1.0, "alpha": 0.05, "bandwidth": 0.75},
+        ),
         sampler_options=("bandwidth",),
     ),
     "ada": Method(
@@ -272,6 +295,11 @@ _OWN: dict[str, Method] = {
         ADA,
         {**_START, "alpha": 2.0, "clusters": 8},
         {**_STRENGTH, "alpha": Between(1.01, 4.0, log=True), "clusters": OneOf((4, 8, 16))},
+        starts=(
+            {"p": 0.15, "anneal": 1.0, "alpha": 1.3, "clusters": 4},
+            {"p": 0.9, "anneal": 0.3, "alpha": 3.2},
+            {"p": 0.95, "anneal": 1.0, "alpha": 2.1, "clusters": 16},
+        ),
         counts=("clusters",),
     ),
     "foma": Method(
@@ -280,20 +308,32 @@ _OWN: dict[str, Method] = {
         {**_NEAR, "k": "two_nn"},
         # Noise has many dimensions: where there is much of it the estimate is too high.
         {**_FOMA, "k": OneOf(("two_nn", 1, 2, 4))},
-        starts=tuple({**_STRONG, "k": k} for k in (4, 2, 1)),
+        starts=(
+            {"p": 0.25, "anneal": 1.0, "place": LAYER, "alpha": 0.55, "k": 4},
+            *({**_STRONG, "k": k} for k in (4, 2, 1)),
+        ),
     ),
     "foma-rho": Method(
         "FOMA, with a share of the singular values as the cut",
         FOMA,
         {**_NEAR, "rho": 0.9},
         {**_FOMA, "rho": OneOf((0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99))},
-        starts=tuple({**_STRONG, "rho": rho} for rho in (0.8, 0.5, 0.3)),
+        starts=(
+            {"p": 0.55, "anneal": None, "sampler": "random", "place": LAYER, "alpha": 1.5},
+            {**_STRONG, "rho": 0.5},
+            {**_STRONG, "rho": 0.8},
+        ),
     ),
     "cems": Method(
         "sample the curved surface that a neighborhood lies on",
         CEMS,
         {**_START, "sigma": 0.1, "neighbors": 16, "d": "two_nn_data"},
         {**_STRENGTH, "sigma": Between(0.001, 0.5, log=True), "neighbors": OneOf((8, 16, 32))},
+        starts=(
+            {"p": 0.1, "anneal": 0.3},
+            {"p": 0.65, "anneal": 0.3, "sigma": 0.01, "neighbors": 32},
+            {"p": 0.15, "anneal": 1.0, "sigma": 0.002, "neighbors": 32},
+        ),
     ),
 }
 

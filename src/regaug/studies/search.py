@@ -12,22 +12,22 @@ def draw_settings(
 ) -> list[dict[str, Any]]:
     """Draw a method's own settings for so many trials.
 
-    The first trial has the defaults, the next ones have what the method names as good starts, the
-    others what is drawn from its space. Fewer trials are the first ones of more. None asks for more
-    than ``rows`` training rows allow.
+    The first trials have what the method names as good starts, the next one has its defaults, the
+    others have what is drawn from its space. Fewer trials are the first ones of more. None asks for
+    more than ``rows`` training rows allow.
 
     Example:
-        >>> [own["rho"] for own in draw_settings("foma-rho", 1, seed=0)]
-        [0.9]
+        >>> [own["p"] for own in draw_settings("mixup", 4, seed=0)]
+        [0.25, 0.4, 0.65, 1.0]
     """
     known = methods.get(method)
     known = known if rows is None else known.suited(rows)
     drawn = []
     for number in range(trials):
-        if number == 0:
+        if number < len(known.starts):
+            own = known.settings(**known.starts[number])
+        elif number == len(known.starts):
             own = known.settings()
-        elif number <= len(known.starts):
-            own = known.settings(**known.starts[number - 1])
         else:
             stream = zlib.crc32(method.encode())
             own = known.draw_settings(_random.numpy_generator(Stream.TRIALS, seed, number, stream))
