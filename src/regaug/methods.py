@@ -20,6 +20,7 @@ from regaug import _random
 from regaug._registry import Registry, lookup
 from regaug.augment import ADA, CEMS, FOMA, Augmentation, CMixup, GaussianNoise, Identity, Mixup
 from regaug.augment.layer import AtLayer
+from regaug.augment.limits import Labels
 from regaug.augment.structures import Batch
 from regaug.exceptions import ArgumentError, ArgumentTypeError, PlaceError
 from regaug.samplers import SAMPLERS, BatchSampler
@@ -177,11 +178,14 @@ class Prepared:
         """Whether the augmentation acts on the inputs as well as at its place."""
         return bool(self.settings["place"] == BOTH)
 
-    def fit(self, x: Batch | Inputs, y: Batch) -> Self:
-        """Let the augmentation learn from the training rows; they are read only if it does."""
+    def fit(self, x: Batch | Inputs, y: Batch, *, groups: Labels | None = None) -> Self:
+        """Let the augmentation learn from the training rows; they are read only if it does.
+
+        With ``groups``, a label for every row, rows of different ones are not to be mixed.
+        """
         if self.augmentation.learns:
             self._adapt(len(y))
-            self.augmentation.fit(x if isinstance(x, Mapping) else x[:], y)
+            self.augmentation.fit(x if isinstance(x, Mapping) else x[:], y, groups=groups)
         return self
 
     def _adapt(self, rows: int) -> None:
@@ -191,9 +195,20 @@ class Prepared:
             setattr(self.augmentation, name, self.settings[name])
 
     def sampler(
-        self, y: Tensor, batch_size: int, *, seed: int | None = None, drop_last: bool = False
+        self,
+        y: Tensor,
+        batch_size: int,
+        *,
+        seed: int | None = None,
+        drop_last: bool = False,
+        groups: Labels | None = None,
     ) -> BatchSampler:
-        """Make the batch sampler for rows with these targets."""
+        """Make the batch sampler for rows with these targets.
+
+        With ``groups``, a label for every row, it brings rows of a group together where the method
+        needs them, or gives them a partner of their group. Its batches are as large, and as many,
+        as ever: say the groups of a batch's rows when it is augmented.
+        """
         options = {name: self.settings[name] for name in self.method.sampler_options}
         name = self.settings["sampler"]
         sampler = lookup("sampler", name, SAMPLERS)
@@ -202,6 +217,14 @@ class Prepared:
                 f"`sampler` must be {self.method.defaults['sampler']!r} for this method, which "
                 f"draws by {', '.join(sorted(unknown))}, got {name!r}."
             )
+        needs_company = sampler.paired or self.augmentation.company == "batch"
+        if groups is not None and needs_company:
+            if "groups" not in signature(sampler).parameters:
+                raise ArgumentError(
+                    f"`sampler` must take `groups` to keep them apart, which {name!r} does not. "
+                    "Take another one, such as 'random'."
+                )
+            options["groups"] = groups
         if sampler.paired:  # however far apart its partners are
             for part in self.augmentation.modules():
                 if isinstance(part, CMixup):
