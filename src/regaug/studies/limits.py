@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from regaug import methods
-from regaug.formatting import count
 from regaug.methods import INPUT
 from regaug.problems import Problem
 
@@ -45,7 +44,7 @@ def describe_groups(problem: Problem) -> list[str]:
     sizes = np.unique(labels.astype(str), return_counts=True)[1]
     sentence = f"Rows are mixed within their groups only, of which there are {len(sizes):,}."
     if alone := int((sizes == 1).sum()):
-        sentence += f" {count(alone, 'group')} with one training row stay as they are."
+        sentence += f" The training row of a group that has one only ({alone:,}) stays as it is."
     return [sentence]
 
 
