@@ -109,7 +109,7 @@ def test_pairs_act_at_one_place_only():
 
 @pytest.mark.parametrize("name", methods.names())
 def test_groups_change_the_batches_of_those_who_need_company(name):
-    y, labels = torch.randn(60), torch.arange(60) % 4
+    y, labels = torch.randn(60), torch.arange(60) % 4  # a row meets two others of its group
     ready = methods.get(name).prepare()
     ready.fit(torch.randn(60, 3), y, groups=labels)
     sampler, plain = ready.sampler(y, 10, groups=labels), ready.sampler(y, 10)
@@ -122,6 +122,17 @@ def test_groups_change_the_batches_of_those_who_need_company(name):
         assert all((labels[b[:10]] == labels[b[10:]]).all() for b in sampler)
     else:
         assert sum(of_one) == 4  # of 15 rows of a group 10 fill a batch
+
+
+def test_random_batches_stay_where_partners_are_found_in_them():
+    y = torch.randn(60)
+    few, many = torch.arange(60) % 2, torch.arange(60) % 20  # 6.8 others in a batch, and half a one
+    ready = methods.get("mixup").prepare()
+    plain = list(ready.sampler(y, 15))
+    assert list(ready.sampler(y, 15, groups=few)) == plain
+    assert list(ready.sampler(y, 15, groups=many)) != plain
+    nearest = methods.get("mixup").prepare({"sampler": "nearest"})
+    assert list(nearest.sampler(y, 15, groups=few)) != list(nearest.sampler(y, 15))
 
 
 def test_a_sampler_that_knows_no_groups_is_refused(registries):

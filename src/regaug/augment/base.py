@@ -58,8 +58,9 @@ class Augmentation(nn.Module, Generic[Params]):
     paired: bool = False
     #: Whether :attr:`weight` can be anything but 1.
     weighs: bool = False
-    #: What a new row is made of beside itself: ``"none"``, ``"pairs"`` (its partner), ``"batch"``
-    #: (other rows of the batch) or ``"stored"`` (training rows that :meth:`fit` has stored).
+    #: What a new row is made of beside itself: ``"none"``, ``"pairs"`` (the partner that the batch
+    #: brings along), ``"partner"`` (one row of the batch), ``"batch"`` (all rows of the batch) or
+    #: ``"stored"`` (training rows that :meth:`fit` has stored).
     company: Company = "batch"
     shown: tuple[str, ...] = ()  # settings that stand in the printed form, beside p and anneal
     _is_part: bool = False  # of a chain, which counts the calls

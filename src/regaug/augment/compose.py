@@ -16,7 +16,7 @@ from regaug.exceptions import ArgumentError, ArgumentTypeError
 
 Draws: TypeAlias = tuple[Any, ...]  # what each part of a chain has drawn
 # What decides for a chain, the first of these that a part has.
-_COMPANY: tuple[Company, ...] = ("batch", "stored", "pairs")
+_COMPANY: tuple[Company, ...] = ("batch", "partner", "stored", "pairs")
 
 
 class Identity(Augmentation[None]):

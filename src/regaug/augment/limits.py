@@ -15,9 +15,9 @@ from regaug.exceptions import ArgumentError, ArgumentTypeError
 
 # A label for every row: whole numbers, texts, whatever tells groups apart.
 Labels: TypeAlias = Tensor | NDArray[Any] | Sequence[Any]
-# What a new row is made of beside itself: nothing, the partner that the batch brings along, the
-# rows of its batch, or training rows that are stored.
-Company = Literal["none", "pairs", "batch", "stored"]
+# What a new row is made of beside itself: nothing, the partner that the batch brings along, one
+# other row of its batch, all rows of its batch, or training rows that are stored.
+Company = Literal["none", "pairs", "partner", "batch", "stored"]
 
 
 def code_labels(labels: Labels, n: int | None = None) -> Tensor:
@@ -94,7 +94,7 @@ class Limits:
         labels, members = torch.unique(codes, return_inverse=True)
         for number, code in enumerate(labels.tolist()):
             places = (members == number).nonzero().squeeze(1)
-            if company == "batch" and len(places) == 1 and not paired:
+            if company != "stored" and len(places) == 1 and not paired:
                 continue  # nobody to be mixed with
             if len(labels) == 1:
                 yield Piece(code=code)

@@ -76,7 +76,7 @@ class Mixup(Augmentation[MixupParams]):
         )
         self.alpha = check_range("alpha", alpha, 0.0, open_low=True)
         self.paired = bool(paired)
-        self.company = "pairs" if self.paired else "batch"
+        self.company = "pairs" if self.paired else "partner"
 
     def draw(self, x: Tensor, y: Tensor) -> MixupParams:
         """Draw lam and the partners."""

@@ -260,7 +260,7 @@ def keeps_groups_apart(own: AnyAugmentation) -> Sentences:
                 "does: use nothing but the rows that `draw` and `transform` are given."
             )
     if (
-        own.company == "batch"
+        own.company in ("partner", "batch")
         and not own.paired
         and not all_equal((found[0][0][-1], found[0][1][-1]), (x[-1], y[-1]))
     ):
