@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from regaug import CMixup, KernelPairSampler, methods
-from regaug.exceptions import PlaceError, UnknownNameError
+from regaug import CMixup, KernelPairSampler, methods, samplers
+from regaug.exceptions import ArgumentError, PlaceError, UnknownNameError
 from regaug.models import MLP
 
 NAMES = (
@@ -105,3 +105,43 @@ def test_rows_are_read_only_by_a_method_that_learns():
 def test_pairs_act_at_one_place_only():
     with pytest.raises(PlaceError, match="got 'both': the first of the two places"):
         methods.get("c-mixup").prepare({"place": "both"})
+
+
+@pytest.mark.parametrize("name", methods.names())
+def test_groups_change_the_batches_of_those_who_need_company(name):
+    y, labels = torch.randn(60), torch.arange(60) % 4  # a row meets two others of its group
+    ready = methods.get(name).prepare()
+    ready.fit(torch.randn(60, 3), y, groups=labels)
+    sampler, plain = ready.sampler(y, 10, groups=labels), ready.sampler(y, 10)
+    assert len(sampler) == len(plain) == 6
+    of_one = [len(labels[batch].unique()) == 1 for batch in sampler]
+    if name in ("erm", "noise", "cems"):
+        sampler.set_epoch(0)
+        assert list(sampler) == list(plain)
+    elif name == "c-mixup":
+        assert all((labels[b[:10]] == labels[b[10:]]).all() for b in sampler)
+    else:
+        assert sum(of_one) == 4  # of 15 rows of a group 10 fill a batch
+
+
+def test_random_batches_stay_where_partners_are_found_in_them():
+    y = torch.randn(60)
+    few, many = torch.arange(60) % 2, torch.arange(60) % 20  # 6.8 others in a batch, and half a one
+    ready = methods.get("mixup").prepare()
+    plain = list(ready.sampler(y, 15))
+    assert list(ready.sampler(y, 15, groups=few)) == plain
+    assert list(ready.sampler(y, 15, groups=many)) != plain
+    nearest = methods.get("mixup").prepare({"sampler": "nearest"})
+    assert list(nearest.sampler(y, 15, groups=few)) != list(nearest.sampler(y, 15))
+
+
+def test_a_sampler_that_knows_no_groups_is_refused(registries):
+    class Plain(samplers.RandomBatchSampler):
+        def __init__(self, y, batch_size, *, seed=0, drop_last=False):
+            super().__init__(y, batch_size, seed=seed, drop_last=drop_last)
+
+    samplers.register("plain", Plain)
+    ready = methods.get("mixup").prepare({"sampler": "plain"})
+    with pytest.raises(ArgumentError, match="`sampler` must take `groups`.*'plain' does not"):
+        ready.sampler(torch.randn(60), 10, groups=torch.arange(60) % 4)
+    assert len(ready.sampler(torch.randn(60), 10)) == 6

@@ -334,3 +334,61 @@ def test_the_checksum_differs_for_other_inputs_targets_and_numbers_of_splits():
     whole = Part(split.train.x.clone(), split.train.y.clone(), split.train.rows)
     same = Split(whole, split.validation, split.test)
     assert Problem([same]).checksum() == Problem([split]).checksum()
+
+
+# What must not be mixed
+
+
+def make_grouped():
+    split = make_data().split()
+    return Split(
+        *(replace(part, groups=part.rows % 3) for part in (split.train, split.validation)),
+        replace(split.test, groups=split.test.rows % 3),
+    )
+
+
+def is_low(x):
+    return x < 0.5
+
+
+def test_splits_know_what_must_not_be_mixed():
+    problem = Problem([make_grouped()], make_net, pairs_within="group", mask=is_low)
+    split = problem.split(0)
+    assert (split.pairs_within, split.mask) == ("group", is_low)
+    assert torch.equal(split.train.unscaled, problem.splits[0].train.x)
+    sent = pickle.loads(pickle.dumps(problem))
+    assert sent.split(0).mask is is_low
+
+
+def test_the_table_net_is_trained_one_by_one_where_something_must_not_be_mixed():
+    assert Problem([make_grouped()]).is_stacked
+    assert not Problem([make_grouped()], pairs_within="group").is_stacked
+    assert not Problem([make_grouped()], mask=is_low).is_stacked
+
+
+def test_other_groups_or_another_mask_make_another_problem():
+    split = make_grouped()
+    other = replace(split, train=replace(split.train, groups=split.train.rows % 4))
+    problems = [
+        Problem([split]),
+        Problem([split], pairs_within="group"),
+        Problem([other], pairs_within="group"),
+        Problem([split], mask=is_low),
+        Problem([split], mask=lambda x: x < 0.4),
+    ]
+    assert len({problem.checksum() for problem in problems}) == 5
+    assert Problem([other]).checksum() == problems[0].checksum()
+
+
+def test_limits_that_cannot_be_kept_are_refused():
+    split = make_data().split()
+    with pytest.raises(ArgumentError, match="`splits` must have groups for pairs_within='group'"):
+        Problem([split], make_net, pairs_within="group")
+    with pytest.raises(ArgumentError, match="`pairs_within` must be one of None, 'group'"):
+        Problem([split], make_net, pairs_within="city")
+    with pytest.raises(ArgumentTypeError, match="`mask` must be a function .* got Tensor"):
+        Problem([split], make_net, mask=torch.ones(3))
+    with pytest.raises(ArgumentTypeError, match=r"`mask` must be a tensor of torch.bool"):
+        Problem([split], make_net, mask=lambda x: x)
+    with pytest.raises(ArgumentError, match=r"`mask` must make flags .* ends with KeyError"):
+        Problem([split], make_net, mask=lambda x: {}["mask"])

@@ -14,12 +14,14 @@ from inspect import signature
 from typing import Any, Protocol, Self
 
 import numpy as np
+import torch
 from torch import Tensor, nn
 
 from regaug import _random
 from regaug._registry import Registry, lookup
 from regaug.augment import ADA, CEMS, FOMA, Augmentation, CMixup, GaussianNoise, Identity, Mixup
 from regaug.augment.layer import AtLayer
+from regaug.augment.limits import Labels, code_labels
 from regaug.augment.structures import Batch
 from regaug.exceptions import ArgumentError, ArgumentTypeError, PlaceError
 from regaug.samplers import SAMPLERS, BatchSampler
@@ -27,6 +29,9 @@ from regaug.samplers import SAMPLERS, BatchSampler
 # A layer: the one a model names as its latent place. Layers: any that it names, drawn per step.
 # Both: the inputs and the layer in every step, each with a draw of its own.
 INPUT, LAYER, LAYERS, BOTH = "input", "layer", "layers", "both"
+# Other rows of its group that a row meets in a random batch, on average: one of them is enough to
+# be mixed with, and some rows meet fewer.
+_ENOUGH = 4.0
 
 
 @dataclass(frozen=True)
@@ -178,11 +183,14 @@ class Prepared:
         """Whether the augmentation acts on the inputs as well as at its place."""
         return bool(self.settings["place"] == BOTH)
 
-    def fit(self, x: Batch | Inputs, y: Batch) -> Self:
-        """Let the augmentation learn from the training rows; they are read only if it does."""
+    def fit(self, x: Batch | Inputs, y: Batch, *, groups: Labels | None = None) -> Self:
+        """Let the augmentation learn from the training rows; they are read only if it does.
+
+        With ``groups``, a label for every row, rows of different ones are not to be mixed.
+        """
         if self.augmentation.learns:
             self._adapt(len(y))
-            self.augmentation.fit(x if isinstance(x, Mapping) else x[:], y)
+            self.augmentation.fit(x if isinstance(x, Mapping) else x[:], y, groups=groups)
         return self
 
     def _adapt(self, rows: int) -> None:
@@ -192,9 +200,20 @@ class Prepared:
             setattr(self.augmentation, name, self.settings[name])
 
     def sampler(
-        self, y: Tensor, batch_size: int, *, seed: int | None = None, drop_last: bool = False
+        self,
+        y: Tensor,
+        batch_size: int,
+        *,
+        seed: int | None = None,
+        drop_last: bool = False,
+        groups: Labels | None = None,
     ) -> BatchSampler:
-        """Make the batch sampler for rows with these targets."""
+        """Make the batch sampler for rows with these targets.
+
+        With ``groups``, a label for every row, it brings rows of a group together where the method
+        needs that, or gives them a partner of their group. Its batches are as large, and as many,
+        as ever: say the groups of a batch's rows when it is augmented.
+        """
         options = {name: self.settings[name] for name in self.method.sampler_options}
         name = self.settings["sampler"]
         sampler = lookup("sampler", name, SAMPLERS)
@@ -203,12 +222,32 @@ class Prepared:
                 f"`sampler` must be {self.method.defaults['sampler']!r} for this method, which "
                 f"draws by {', '.join(sorted(unknown))}, got {name!r}."
             )
+        if groups is not None and self._needs_groups(sampler, groups, batch_size):
+            if "groups" not in signature(sampler).parameters:
+                raise ArgumentError(
+                    f"`sampler` must take `groups` to keep them apart, which {name!r} does not. "
+                    "Take another one, such as 'random'."
+                )
+            options["groups"] = groups
         if sampler.paired:  # however far apart its partners are
             for part in self.augmentation.modules():
                 if isinstance(part, CMixup):
                     part.trust_pairs()
         seed = self.seed if seed is None else seed
         return sampler(y, batch_size, seed=seed, drop_last=drop_last, **options)
+
+    def _needs_groups(self, sampler: type[BatchSampler], groups: Labels, batch_size: int) -> bool:
+        """Tell whether the batches must be made by group.
+
+        They stay as those of plain training where a row finds enough of its group in them.
+        """
+        company = self.augmentation.company
+        if company != "partner" or sampler.paired or sampler is not SAMPLERS["random"]:
+            return sampler.paired or company in ("partner", "batch")
+        codes = code_labels(groups)
+        sizes, n = torch.unique(codes, return_counts=True)[1], len(codes)
+        met = (batch_size - 1) * float((sizes * (sizes - 1)).sum()) / max(n * (n - 1), 1)
+        return met < _ENOUGH
 
     def place(self, model: nn.Module) -> str | tuple[str, ...]:
         """Return where in a model the augmentation acts: a name, or several of which one is drawn.

@@ -2,18 +2,19 @@
 
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache, partial
 from inspect import signature
-from typing import Self, cast, overload
+from typing import Any, Self, cast, overload
 
 import torch
 from torch import Tensor, nn
 
 from regaug import _random
 from regaug._checks import check_choice, check_integer
+from regaug.augment.limits import code_labels, join_masks
 from regaug.data import info, load
-from regaug.data.base import Data, Split
+from regaug.data.base import Data, Mask, Part, Split
 from regaug.data.scaling import StandardizedSplit, standardize
 from regaug.data.splits import SplitRule
 from regaug.data.tabular.table import Table
@@ -21,6 +22,7 @@ from regaug.exceptions import ArgumentError, ArgumentTypeError
 from regaug.metrics import METRICS, MetricName
 from regaug.models import MLP, DeepDTA, LSTNet, R2Plus1D18, ResNet18
 from regaug.models.mlp import NetForm
+from regaug.samplers.base import PairsWithin
 from regaug.training.recipe import HIDDEN
 
 MakeNet = Callable[..., nn.Module]
@@ -29,6 +31,7 @@ MakeNet = Callable[..., nn.Module]
 MOST_ROWS = 12_000
 # Seconds that a step of a table net takes in a stack, and that a row takes for each of its weights.
 _STEP, _WEIGHT = 3e-5, 4e-10
+_SOME_ROWS = 1024  # that are looked at in one go
 
 
 class LoadedSplits(Sequence[Split]):
@@ -95,6 +98,9 @@ class Problem:
             itself names if None.
         name: What it is called, in files too.
         targets: Names of the targets; numbered ones if there are none.
+        pairs_within: ``"group"`` if samples of different groups must not be mixed.
+        mask: From a batch of inputs to flags, True where a value is there: see
+            :class:`regaug.data.Split`.
         is_scaled: Whether the splits are to be trained on as they are; otherwise inputs and targets
             are standardized first.
         independent: Whether the splits have no rows in common, as draws of a simulation do.
@@ -116,6 +122,8 @@ class Problem:
     places: Sequence[str] | None = None
     name: str = "splits"
     targets: Sequence[str] = field(default=(), kw_only=True)
+    pairs_within: PairsWithin | None = field(default=None, kw_only=True)
+    mask: Mask | None = field(default=None, kw_only=True)
     is_scaled: bool = field(default=False, kw_only=True)
     independent: bool = field(default=False, kw_only=True)
     hidden: Sequence[int] = field(default=HIDDEN, kw_only=True)
@@ -124,6 +132,12 @@ class Problem:
 
     def __post_init__(self) -> None:
         check_choice("metric", self.metric, tuple(METRICS))
+        check_choice("pairs_within", self.pairs_within, (None, "group"))
+        if self.mask is not None and not callable(self.mask):
+            raise ArgumentTypeError(
+                "`mask` must be a function from a batch of inputs to flags, got "
+                f"{type(self.mask).__name__}."
+            )
         if isinstance(self.splits, LoadedSplits):  # looking at them would read them all
             return
         if not isinstance(self.splits, Sequence) or not self.splits:
@@ -148,6 +162,13 @@ class Problem:
                     "scales them itself: give data.split(seed). Those of a series are scaled; say "
                     "is_scaled=True to train on them as they are."
                 )
+            if self.pairs_within is not None and split.train.groups is None:
+                raise ArgumentError(
+                    "`splits` must have groups for pairs_within='group', a label for every row in "
+                    "part.groups, got none."
+                )
+            if self.mask is not None:
+                _check_mask(self.mask, split.train.x[:2])
 
     @classmethod
     def from_table(
@@ -228,12 +249,19 @@ class Problem:
 
     @property
     def is_stacked(self) -> bool:
-        """Whether runs of it train side by side: those of the table net do."""
-        return self.model is None
+        """Whether runs of it train side by side: those of the table net do.
+
+        Where some rows or values must not be mixed they do not.
+        """
+        return self.model is None and self.pairs_within is None and self.mask is None
 
     def split(self, number: int, *, log: bool = False) -> Split:
         """Return a split as it is trained on: standardized, unless it is scaled already."""
         split = self.splits[number]
+        if self.pairs_within is not None:
+            split = replace(split, pairs_within=self.pairs_within)
+        if self.mask is not None:
+            split = replace(split, mask=self.mask)
         return split if self.is_scaled else standardize(split, log=log)
 
     def make_net(self, split: Split, seed: int) -> nn.Module:
@@ -260,7 +288,30 @@ class Problem:
                 digest = zlib.crc32(part.y.contiguous().numpy().tobytes(), digest)
                 inputs = torch.as_tensor(part.x[:])
                 digest = zlib.crc32(inputs.contiguous().numpy().tobytes(), digest)
+                digest = self._digest_limits(part, digest)
         return f"{digest:08x}"
+
+    def _digest_limits(self, part: Part, digest: int) -> int:
+        """Go on with a checksum that differs for other groups, or another mask, if they matter."""
+        if self.pairs_within is not None and part.groups is not None:
+            digest = zlib.crc32(code_labels(part.groups).numpy().tobytes(), digest)
+        if self.mask is not None:
+            for start in range(0, len(part), _SOME_ROWS):
+                x = part.x[start : start + _SOME_ROWS]
+                digest = zlib.crc32(join_masks(x, self.mask(x)).numpy().tobytes(), digest)
+        return digest
+
+
+def _check_mask(mask: Mask, x: Any) -> None:
+    """Refuse a mask that does not fit the inputs, or that makes an error of them."""
+    try:
+        found = mask(x)
+    except Exception as error:  # it is somebody else's code that is tried
+        raise ArgumentError(
+            f"`mask` must make flags of a batch of inputs, and ends with {type(error).__name__}: "
+            f"{error}"
+        ) from error
+    join_masks(x, found)
 
 
 def make_lstnet(split: Split, seed: int) -> nn.Module:

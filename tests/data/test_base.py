@@ -155,3 +155,18 @@ def test_parts_without_rows_stay_so():
 def test_a_subsample_needs_a_row_for_each_part(n):
     with pytest.raises((ArgumentError, TypeError), match="`n` must be"):
         load("synthetic-line", n=20).split().subsample(n)
+
+
+def test_targets_that_are_windows_become_columns():
+    part = Part(torch.zeros(4, 2), torch.arange(24.0).reshape(4, 3, 2), np.arange(4))
+    assert part.y.shape == (4, 6)
+    assert part.y[1].tolist() == [6.0, 7.0, 8.0, 9.0, 10.0, 11.0]
+
+
+def test_rows_must_have_groups_to_be_kept_within_them():
+    split = make_split((6, 2, 2))
+    assert replace(split, pairs_within="group").subsample(8).pairs_within == "group"
+    with pytest.raises(ArgumentError, match="`groups` must be given for pairs_within='group'"):
+        replace(make_split((6, 2, 2), groups=False), pairs_within="group")
+    with pytest.raises(ArgumentError, match="`pairs_within` must be one of None, 'group'"):
+        replace(split, pairs_within="row")

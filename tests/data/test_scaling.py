@@ -1,4 +1,6 @@
 import json
+import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -160,3 +162,43 @@ def test_min_max_is_that_of_scikit_learn(table):
     if ((width > 0) & (width < 1e-9)).any():
         return
     np.testing.assert_allclose(min_max(table), MinMaxScaler().fit_transform(table), atol=1e-9)
+
+
+def test_a_scale_is_that_of_the_values_that_are_there():
+    x = torch.tensor([[1.0, 99.0, 5.0], [3.0, 7.0, 99.0], [99.0, 7.0, 99.0], [99.0, 99.0, 99.0]])
+    mask = x != 99.0
+    scaler = Scaler.fit(x.masked_fill(~mask, torch.nan), mask=mask)
+    assert scaler.mean.tolist() == [2.0, 7.0, 5.0]
+    assert scaler.std.tolist() == [1.0, 1.0, 1.0]
+    nothing = Scaler.fit(x, mask=torch.zeros_like(mask))
+    assert (nothing.mean.tolist(), nothing.std.tolist()) == ([0.0] * 3, [1.0] * 3)
+    everything = Scaler.fit(x, mask=torch.ones_like(mask))
+    np.testing.assert_allclose(everything.std, Scaler.fit(x).std)
+    np.testing.assert_allclose(everything.mean, Scaler.fit(x).mean)
+
+
+def is_known(x):
+    return x[:, :1] != -99.0
+
+
+def test_what_a_mask_leaves_out_stays_as_it_is():
+    split = make_split()
+    far = split.train.x.clone()
+    far[::3] = -99.0  # these rows have no values
+    gaps = replace(split, train=replace(split.train, x=far), mask=is_known)
+    new = standardize(gaps)
+    assert torch.equal(new.train.x == -99.0, far == -99.0)
+    there = new.train.x[far != -99.0].reshape(-1, far.shape[1])
+    torch.testing.assert_close(there.mean(0), torch.zeros(far.shape[1]), rtol=0, atol=1e-6)
+    torch.testing.assert_close(new.x_scaler.inverse(new.test.x), split.test.x)
+    assert new.mask is gaps.mask
+    assert torch.equal(new.train.take([3, 1]).unscaled, far[[3, 1]])
+    sent = pickle.loads(pickle.dumps(new.train))
+    assert torch.equal(sent.unscaled, far)
+    assert new.test.unscaled is None
+
+
+def test_inputs_that_are_read_are_what_a_mask_looks_at():
+    split = replace(make_split(lazy=True), mask=torch.isfinite)
+    assert standardize(split).train.unscaled is None
+    assert standardize(split).train.x is split.train.x

@@ -128,6 +128,29 @@ class WrongStack(Jitter):
         return x * 1.05, y * 1.05
 
 
+class MixesGroups(Mixup):
+    def __init__(self):
+        super().__init__()
+        self.company = "none"  # as if nobody met anybody
+
+
+class TouchesLoners(Jitter):
+    company = "batch"
+
+    def _act_within(self, x, y, limits):
+        return self._act(x, y, None)
+
+
+class IgnoresMasks(Mixup):
+    def transform_where(self, x, y, params, mask):
+        return self.transform(x, y, params)
+
+
+class LooksBehindMasks(Jitter):
+    def transform_where(self, x, y, params, mask):
+        return torch.where(mask, x + x.mean(), x), y
+
+
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
@@ -148,6 +171,10 @@ class WrongStack(Jitter):
         (Unsendable, "A copy, and what comes out of pickle, goes on as the original does: that"),
         (DropsRows, "With append=True 12 rows must become 24, got 23 and 23"),
         (SeesColumns, "A dict of inputs must give what a table of all their columns gives"),
+        (MixesGroups, "`x` of a row must not depend on rows of other groups, and does"),
+        (TouchesLoners, "A row that is alone in its group must stay as it is"),
+        (IgnoresMasks, "values that are not there must stay as they are, and do not"),
+        (LooksBehindMasks, "nothing may depend on values that are not there"),
         (WrongStack, "`across_runs` must give what each run gives alone, and does not"),
     ],
     ids=lambda value: value.__name__ if isinstance(value, type) else None,

@@ -7,6 +7,7 @@ from regaug import RandomBatchSampler
 from regaug.exceptions import ArgumentTypeError, ContractError
 from regaug.samplers import BatchSampler
 from regaug.testing import check_sampler
+from regaug.testing.samplers import keeps_groups_apart
 
 
 class Descending(BatchSampler):
@@ -59,6 +60,16 @@ class WrongLength(RandomBatchSampler):
         return 3
 
 
+class KnowsNoGroups(RandomBatchSampler):
+    def _order_groups(self, rng):
+        return self._order(rng)
+
+
+class LosesGroups(RandomBatchSampler):
+    def _groups_of(self):
+        return super()._groups_of()[1:]
+
+
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
@@ -68,6 +79,8 @@ class WrongLength(RandomBatchSampler):
         (KnowsNoRanks, "Each of 2 ranks must have 6 batches"),
         (Stuck, "The next epoch must have other batches: leave `__iter__` to the base class"),
         (WrongLength, "len() must be the 7 batches, got 3"),
+        (KnowsNoGroups, "rows of one group only may be used together"),
+        (LosesGroups, "With groups an epoch must use every sample once"),
     ],
 )
 def test_one_that_is_wrong_is_told_why(wrong, words):
@@ -75,6 +88,15 @@ def test_one_that_is_wrong_is_told_why(wrong, words):
         check_sampler(wrong)
     assert f"{wrong.__name__} does not do all that a sampler must" in str(caught.value)
     assert words in str(caught.value)
+
+
+def test_one_that_takes_no_groups_may_do_without():
+    class Plain(RandomBatchSampler):
+        def __init__(self, y, batch_size, *, seed=0, drop_last=False, rank=None, world_size=None):
+            options = {"seed": seed, "drop_last": drop_last, "rank": rank, "world_size": world_size}
+            super().__init__(y, batch_size, **options)
+
+    assert list(keeps_groups_apart(Plain)) == []
 
 
 def test_other_things_are_no_samplers():

@@ -17,6 +17,7 @@ from regaug._checks import check_finite, check_integer, check_range
 from regaug.augment.across import Across, AtOnce, Pair, RunBatches
 from regaug.augment.base import Augmentation
 from regaug.augment.joint import Known, as_rows, joint_rows
+from regaug.augment.limits import Piece
 from regaug.augment.numbers import Indices, Values
 from regaug.augment.structures import Batch, join
 from regaug.exceptions import ArgumentError, NotFittedError, PlaceError, RegaugError
@@ -157,6 +158,16 @@ class ADA(Augmentation[ADAParams]):
                 f"{tuple(rows.shape)}."
             )
         before, self._observed = self._observed, self._nearest(rows, y)
+        try:
+            yield
+        finally:
+            self._observed = before
+
+    @contextmanager
+    def within(self, piece: Piece, mask: Tensor | None) -> Iterator[None]:
+        """Use the clusters of some rows only, if those of a model's inputs are looked up."""
+        before = self._observed
+        self._observed = None if before is None else piece.of(before)
         try:
             yield
         finally:

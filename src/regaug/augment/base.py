@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Self, TypeAlias, TypeVar
 
 import numpy as np
 import torch
@@ -14,8 +14,10 @@ from regaug.augment import recomputation
 from regaug.augment.across import Across, AcrossRuns, RunBatches
 from regaug.augment.collate import Collate, CollateAndAugment, Get, Set
 from regaug.augment.layer import AtLayer
+from regaug.augment.limits import Company, Labels, Limits, Piece, code_labels, join_masks
 from regaug.augment.progress import SIZE, Progress
 from regaug.augment.structures import Batch, Joined
+from regaug.exceptions import ArgumentError
 
 Params = TypeVar("Params")
 X = TypeVar("X", bound=Batch)
@@ -28,7 +30,11 @@ class Augmentation(nn.Module, Generic[Params]):
     A subclass says how to draw parameters and how to apply them; this class decides when to do so.
     Inputs may have any shape ``(n, *features)``, targets ``(n,)`` or ``(n, *targets)``. Either may
     be several tensors in a tuple, a list or a dict: they are put side by side, augmented with one
-    draw, and come back in the same form. Every augmentation takes these options:
+    draw, and come back in the same form.
+
+    ``augmentation(x, y, groups=labels)`` uses only rows of one group together; a row that is alone
+    stays as it is. ``augmentation(x, y, mask=mask)`` changes only values that are there, if it can
+    (:attr:`takes_mask`): see :meth:`forward`. Every augmentation takes these options:
 
     Args:
         p: Probability that a batch is touched.
@@ -41,7 +47,7 @@ class Augmentation(nn.Module, Generic[Params]):
             read).
 
     Attributes:
-        params: What was drawn for the last batch.
+        params: What was drawn for the last batch; for its last group, if it has several.
     """
 
     neutral: Params  # the parameters that leave a batch as it is
@@ -52,6 +58,10 @@ class Augmentation(nn.Module, Generic[Params]):
     paired: bool = False
     #: Whether :attr:`weight` can be anything but 1.
     weighs: bool = False
+    #: What a new row is made of beside itself: ``"none"``, ``"pairs"`` (the partner that the batch
+    #: brings along), ``"partner"`` (one row of the batch), ``"batch"`` (all rows of the batch) or
+    #: ``"stored"`` (training rows that :meth:`fit` has stored).
+    company: Company = "batch"
     shown: tuple[str, ...] = ()  # settings that stand in the printed form, beside p and anneal
     _is_part: bool = False  # of a chain, which counts the calls
 
@@ -62,6 +72,9 @@ class Augmentation(nn.Module, Generic[Params]):
         own = vars(cls)
         if "across" not in own and ("draw" in own or "transform" in own):
             setattr(cls, "across", vars(Augmentation)["across"])  # noqa: B010 - or mypy objects
+        # So is that for masks.
+        if "transform_where" not in own and "transform" in own:
+            setattr(cls, "transform_where", Augmentation.transform_where)  # noqa: B010
 
     def __init__(
         self,
@@ -141,19 +154,31 @@ class Augmentation(nn.Module, Generic[Params]):
         """Return what the loss is to be multiplied by for a draw; 1 for most."""
         return 1.0
 
-    def fit(self, x: Batch, y: Batch) -> Self:
+    @property
+    def takes_mask(self) -> bool:
+        """Whether a call can be given a ``mask`` of the values that are there."""
+        return type(self).transform_where is not Augmentation.transform_where
+
+    def fit(self, x: Batch, y: Batch, *, groups: Labels | None = None) -> Self:
         """Let the augmentation learn what it needs to know of the training rows; most need nothing.
 
-        ``x`` and ``y`` are all training rows, in the form in which batches of them will come.
+        ``x`` and ``y`` are all training rows, in the form in which batches of them will come. With
+        ``groups``, a label for each, stored rows are used only for batches that say their groups,
+        and for rows of the same one.
         """
         if not (isinstance(x, Tensor) and isinstance(y, Tensor)):
             x, y = Joined("x", x).rows, Joined("y", y).rows
         check_batch(x, y)
         self.learn(x, y)
+        if groups is not None:
+            self.learn_groups(code_labels(groups, len(y)))
         return self
 
     def learn(self, x: Tensor, y: Tensor) -> None:
         """Learn from the training rows; a subclass that has to sets :attr:`learns` too."""
+
+    def learn_groups(self, codes: Tensor) -> None:
+        """Note the groups of the training rows; for those that use stored rows in a batch."""
 
     def draw(self, x: Tensor, y: Tensor) -> Params:
         """Draw the parameters for one batch."""
@@ -162,6 +187,28 @@ class Augmentation(nn.Module, Generic[Params]):
     def transform(self, x: Tensor, y: Tensor, params: Params) -> tuple[Tensor, Tensor]:
         """Apply drawn parameters to a batch; never changes the tensors it is given."""
         raise NotImplementedError
+
+    def transform_where(
+        self, x: Tensor, y: Tensor, params: Params, mask: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Like :meth:`transform`, where not all values of ``x`` are there; few can.
+
+        ``mask`` has the shape of ``x``. Values that are not there stay as they are, and nothing
+        depends on them. A subclass that can do it has one: then :attr:`takes_mask` is true.
+        """
+        self._refuse_mask()
+
+    def _refuse_mask(self) -> NoReturn:
+        names = dict.fromkeys(
+            type(part).__name__
+            for part in self.modules()
+            if isinstance(part, Augmentation)
+            and type(part).transform_where is Augmentation.transform_where
+        )
+        raise ArgumentError(
+            f"`mask` must be None for {' and '.join(names)}, which cannot leave out values, got "
+            "one. Mixup, CMixup and GaussianNoise take a mask."
+        )
 
     def originals(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         """Return the part of a batch that plain training would see; all of it for most."""
@@ -177,48 +224,117 @@ class Augmentation(nn.Module, Generic[Params]):
 
     if TYPE_CHECKING:  # a module's call could return anything
 
-        def __call__(self, x: X, y: Y) -> tuple[X, Y]:
+        def __call__(
+            self, x: X, y: Y, *, mask: Batch | None = None, groups: Labels | None = None
+        ) -> tuple[X, Y]:
             """Return a new batch of the form of this one."""
 
-    def forward(self, x: X, y: Y) -> tuple[X, Y]:
-        """Draw, then transform."""
+    def forward(
+        self, x: X, y: Y, *, mask: Batch | None = None, groups: Labels | None = None
+    ) -> tuple[X, Y]:
+        """Draw, then transform.
+
+        Args:
+            x: Inputs ``(n, *features)``, or several tensors.
+            y: Targets ``(n,)`` or ``(n, *targets)``, or several tensors.
+            mask: True where a value of ``x`` is there: a tensor of bools that can be broadcast to
+                ``x``, or has its leading axes only, such as ``(n, steps)``; of several tensors one
+                for each, in the same form. Rows are mixed where both have a value; elsewhere a row
+                keeps its own. Targets are mixed as ever.
+            groups: A label for every row: rows of different groups are never used together. What is
+                drawn is drawn for each group.
+        """
         if isinstance(x, Tensor) and isinstance(y, Tensor):
-            return self._augment_rows(x, y)  # type: ignore[return-value]  # in their form
+            limits = None  # the usual case, in which nothing is to be looked for
+            if mask is not None or groups is not None:
+                check_batch(x, y)
+                limits = self._find_limits(x, y, mask, groups)
+            return self._augment_rows(x, y, limits)  # type: ignore[return-value]  # in their form
         rows_x, rows_y = Joined("x", x), Joined("y", y)
-        new_x, new_y = self._augment_rows(rows_x.rows, rows_y.rows)
+        limits = self._find_limits(x, rows_y.rows, mask, groups)
+        new_x, new_y = self._augment_rows(rows_x.rows, rows_y.rows, limits)
         return rows_x.back(new_x), rows_y.back(new_y)
 
-    def _augment_rows(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    def _find_limits(
+        self, x: Batch, y: Tensor, mask: Batch | None, groups: Labels | None
+    ) -> Limits | None:
+        if mask is None and groups is None:
+            return None
+        if mask is not None and not self.takes_mask:
+            self._refuse_mask()
+        return Limits(
+            None if groups is None else code_labels(groups, len(y)),
+            None if mask is None else join_masks(x, mask),
+        )
+
+    def _augment_rows(self, x: Tensor, y: Tensor, limits: Limits | None) -> tuple[Tensor, Tensor]:
         check_batch(x, y)
         if not self.training:
             return x, y
-        return self._augment_in_part(x, y) if recomputation.may_be_needed() else self._augment(x, y)
+        if recomputation.may_be_needed():
+            return self._augment_in_part(x, y, limits)
+        return self._augment(x, y, limits)
 
-    def _augment(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        new = self._act(x, y)
+    def _augment(self, x: Tensor, y: Tensor, limits: Limits | None) -> tuple[Tensor, Tensor]:
+        new = self._act(x, y, limits)
         if not self._is_part and (self.total_steps is not None or self._anneals()):
             self._progress.count(type(self).__name__)
         return new
 
-    def _act(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    def _act(self, x: Tensor, y: Tensor, limits: Limits | None) -> tuple[Tensor, Tensor]:
+        if limits is not None:
+            return self._act_within(x, y, limits)
         params = self.draw(x, y) if self.happens(self.probability) else self.neutral
         self.params = self._public(params)
         return self.apply_draw(x, y, params)
 
-    def _augment_in_part(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    def _act_within(self, x: Tensor, y: Tensor, limits: Limits) -> tuple[Tensor, Tensor]:
+        """Act on the parts of a batch that may be used together, one after another."""
+        old_x, old_y = self.originals(x, y)
+        self.params = self.neutral
+        if not self.happens(self.probability):
+            return old_x, old_y
+        made: list[tuple[Piece, Tensor, Tensor]] = []
+        for piece in limits.pieces(self.company, paired=self.paired, device=x.device):
+            own_x, own_y = piece.of(x), piece.of(y)
+            mask = None if limits.mask is None else piece.of(limits.mask)
+            with self.within(piece, mask):
+                params = self.draw(own_x, own_y)
+                if params is self.neutral:
+                    continue
+                new_x, new_y = self._make(own_x, own_y, params, mask)
+            self.params = self._public(params)
+            made.append((piece, new_x, new_y))
+        if len(made) > 1 and self.weighs:
+            raise ArgumentError(
+                "`groups` must be one group where the loss is weighted, as every group has a "
+                "weight of its own, got several. Make such batches: sampler(..., groups=labels, "
+                'pairs_within="group").'
+            )
+        new_x = _assemble(old_x, [(piece.places, rows) for piece, rows, _ in made], self.append)
+        new_y = _assemble(old_y, [(piece.places, rows) for piece, _, rows in made], self.append)
+        return new_x, new_y
+
+    def within(self, piece: Piece, mask: Tensor | None) -> AbstractContextManager[None]:
+        """Draw and transform for a part of a batch, for a while; most need not know of it."""
+        return nullcontext()
+
+    def _augment_in_part(
+        self, x: Tensor, y: Tensor, limits: Limits | None
+    ) -> tuple[Tensor, Tensor]:
         """Augment in a checkpointed part of a model: when that is recomputed, with equal draws."""
         parts = recomputation.running()
         now = self.generator.get_state(), self._progress.state
         state, progress = recomputation.same_again(self, lambda: now, parts)
         if not parts.again:
-            return self._augment(x, y)
+            return self._augment(x, y, limits)
         # It is the same call again, so it is not counted.
         ours = [module for module in self.modules() if isinstance(module, Augmentation)]
         params = [module.params for module in ours]
         try:
             self.generator.set_state(state)
             self._progress.state = progress
-            return self._act(x, y)
+            return self._act(x, y, limits)
         finally:
             self.generator.set_state(now[0])
             self._progress.state = now[1]
@@ -233,15 +349,24 @@ class Augmentation(nn.Module, Generic[Params]):
         """Draw whether a batch is touched."""
         return probability >= 1.0 or _random.uniform(0.0, 1.0, self.generator) < probability
 
-    def apply_draw(self, x: Tensor, y: Tensor, params: Params) -> tuple[Tensor, Tensor]:
+    def apply_draw(
+        self, x: Tensor, y: Tensor, params: Params, mask: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
         """Return what the call returns once ``params`` are drawn: with ``append``, both."""
         if params is self.neutral:
             return self.originals(x, y)
-        new_x, new_y = self.transform(x, y, params)
+        new_x, new_y = self._make(x, y, params, mask)
         if self.append:
             x, y = self.originals(x, y)
             return torch.cat([x, new_x]), torch.cat([y, new_y])
         return new_x, new_y
+
+    def _make(
+        self, x: Tensor, y: Tensor, params: Params, mask: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        if mask is None:
+            return self.transform(x, y, params)
+        return self.transform_where(x, y, params, mask)
 
     @classmethod
     def across(cls, parts: Sequence[Self], *, ahead: bool = False) -> Across:
@@ -340,6 +465,25 @@ class Augmentation(nn.Module, Generic[Params]):
     def _public(self, params: Params) -> Params:
         """Return ``params`` without anything that would keep the batch in memory."""
         return params
+
+
+def _assemble(old: Tensor, made: Sequence[tuple[Tensor | None, Tensor]], append: bool) -> Tensor:
+    """Return the samples of a batch with those that were made in their places, or behind them."""
+    if not made:
+        return old
+    if append:
+        return torch.cat([old, *(rows for _, rows in made)])
+    places, rows = made[0]
+    if places is None:  # all of the batch
+        return rows
+    if any(own is None or len(own) != len(rows) for own, rows in made):
+        # The parts of a chain have appended to their groups: those that are alone come last.
+        is_left = torch.ones(len(old), dtype=torch.bool, device=old.device)
+        for own, _ in made:
+            is_left[own] = False
+        return torch.cat([*(rows for _, rows in made), old[is_left]])
+    everywhere = torch.cat([own for own, _ in made if own is not None])
+    return old.index_put((everywhere,), torch.cat([rows for _, rows in made]))
 
 
 AnyAugmentation: TypeAlias = Augmentation[Any]  # whatever it draws

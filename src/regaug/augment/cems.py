@@ -1,6 +1,7 @@
 """CEMS: draw new samples from curved sheets fitted to the neighborhoods of a batch's rows."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Self
 
@@ -24,6 +25,7 @@ from regaug.augment.joint import (
     joint_rows,
 )
 from regaug.augment.layer import INPUT, AtLayer
+from regaug.augment.limits import Piece
 from regaug.augment.numbers import Indices, Values
 from regaug.augment.sheets import SheetTable, StoredSheets
 from regaug.dimension import TREE_COLUMNS, TREE_POINTS
@@ -70,7 +72,8 @@ class CEMS(Augmentation[CEMSParams]):
         neighbors: ``"batch"``: the batch is the neighborhood of all its rows, which is right for
             batches whose rows lie together. An int: every row has this many nearest training rows
             (by joint Euclidean distance, itself included if it is one), which :meth:`fit` stores;
-            not for layers. Much more than d (d + 3) / 2 of them average out noise.
+            after ``fit(x, y, groups=labels)`` they are of the row's own group. Not for layers.
+            Much more than d (d + 3) / 2 of them average out noise.
         ridge: Strength of the ridge in the fit of f, relative to the size of the neighborhood; at
             least 1e-9. More makes f flatter and steadier on noisy data.
 
@@ -84,6 +87,7 @@ class CEMS(Augmentation[CEMSParams]):
 
     _fitted_d: Tensor
     _stored: Tensor
+    _stored_groups: Tensor
     neutral = CEMSParams(eta=None)
     shown = ("sigma", "d", "neighbors", "ridge")
     #: Distances to stored rows held in memory at a time (32 MB).
@@ -123,9 +127,13 @@ class CEMS(Augmentation[CEMSParams]):
         self.learns = d == "two_nn_data" or neighbors != "batch"
         self.register_buffer("_fitted_d", torch.tensor(-1))
         self.register_buffer("_stored", torch.empty(0, 0))
+        self.register_buffer("_stored_groups", torch.empty(0, dtype=torch.int64))
+        self.company = "batch" if neighbors == "batch" else "stored"
         # Made when they are first needed.
         self._tree: Known[KDTree] | None = None
         self._sheets: Known[StoredSheets] | None = None
+        self._groups: Known[dict[int, _Group]] | None = None
+        self._is_within = False
 
     def learn(self, x: Tensor, y: Tensor) -> None:
         """Store the joint training rows for ``neighbors``, their dimension for ``d``, if asked."""
@@ -134,9 +142,52 @@ class CEMS(Augmentation[CEMSParams]):
         if self.neighbors != "batch":
             check_finite(x=x, y=y)
             self._stored = joint_rows(x, y, torch.float64).to(self._stored.device)
+            self._stored_groups = self._stored_groups.new_empty(0)
+
+    def learn_groups(self, codes: Tensor) -> None:
+        """Note the groups of the stored rows."""
+        if self.neighbors != "batch":
+            self._stored_groups = codes.to(self._stored.device)
+
+    @contextmanager
+    def within(self, piece: Piece, mask: Tensor | None) -> Iterator[None]:
+        """Look for neighbors among the stored rows of one group only."""
+        if self.neighbors == "batch" or piece.code is None:
+            yield
+            return
+        group = self._find_group(piece.code)
+        before = self._stored, self._tree, self._sheets, self._is_within
+        self._stored, self._tree, self._sheets = group.stored, group.tree, group.sheets
+        self._is_within = True
+        try:
+            yield
+        finally:
+            group.tree, group.sheets = self._tree, self._sheets
+            self._stored, self._tree, self._sheets, self._is_within = before
+
+    def _find_group(self, code: int) -> "_Group":
+        stored, codes = self._stored, self._stored_groups
+        if len(codes) != len(stored):
+            raise NotFittedError(
+                f"`CEMS(neighbors={self.neighbors})` must know the groups of the training rows, "
+                "to look for neighbors in them: call `.fit(x, y, groups=labels)`."
+            )
+        groups = None if self._groups is None else self._groups.of(stored, codes)
+        if groups is None:
+            groups = {}
+            self._groups = Known(groups, stored, codes)
+        if code not in groups:
+            groups[code] = _Group(stored[codes == code])
+        return groups[code]
 
     def draw(self, x: Tensor, y: Tensor) -> CEMSParams:
         """Draw a step for every row."""
+        if self._is_within and len(self._stored) < 2:
+            return self.neutral  # there is nobody else in the group
+        if len(self._stored_groups) and not self._is_within:
+            raise ArgumentError(
+                "`groups` must be given, as in `fit`: `augment(x, y, groups=labels)`, got None."
+            )
         d = batch_dimension(x, y) if self.d == "two_nn" else self._fixed_d()
         if d is None:
             return self.neutral
@@ -257,6 +308,15 @@ class CEMS(Augmentation[CEMSParams]):
             tree = KDTree(stored.double().cpu().numpy(), balanced_tree=False)
             self._tree = Known(tree, stored)
         return tree
+
+
+@dataclass(eq=False)
+class _Group:
+    """The stored rows of a group, and what has been found out about them."""
+
+    stored: Tensor
+    tree: "Known[KDTree] | None" = None
+    sheets: Known[StoredSheets] | None = None
 
 
 class _CEMSAcross(AtOnce[CEMS]):

@@ -11,9 +11,12 @@ from torch import Tensor, nn
 from regaug.augment.across import Across, AcrossRuns, Pair, RunBatches
 from regaug.augment.base import AnyAugmentation, Augmentation
 from regaug.augment.joint import Known
+from regaug.augment.limits import Company, Piece
 from regaug.exceptions import ArgumentError, ArgumentTypeError
 
 Draws: TypeAlias = tuple[Any, ...]  # what each part of a chain has drawn
+# What decides for a chain, the first of these that a part has.
+_COMPANY: tuple[Company, ...] = ("batch", "partner", "stored", "pairs")
 
 
 class Identity(Augmentation[None]):
@@ -29,12 +32,19 @@ class Identity(Augmentation[None]):
     """
 
     neutral = None
+    company = "none"
 
     def draw(self, x: Tensor, y: Tensor) -> None:
         """Draw nothing."""
         return self.neutral
 
     def transform(self, x: Tensor, y: Tensor, params: None) -> tuple[Tensor, Tensor]:
+        """Return the batch."""
+        return x, y
+
+    def transform_where(
+        self, x: Tensor, y: Tensor, params: None, mask: Tensor
+    ) -> tuple[Tensor, Tensor]:
         """Return the batch."""
         return x, y
 
@@ -105,6 +115,9 @@ class Compose(Augmentation[Draws]):
         self.learns = any(part.learns for part in augmentations)
         self.paired = any(part.paired for part in augmentations)
         self.weighs = any(part.weighs for part in augmentations)
+        known = {part.company for part in augmentations}
+        self.company = next((own for own in _COMPANY if own in known), "none")
+        self._mask: Tensor | None = None  # of the batch that is being drawn for
         self._share()
 
     def _share(self) -> None:
@@ -132,11 +145,22 @@ class Compose(Augmentation[Draws]):
         for part in self.parts:
             part.fit(x, y)
 
+    def learn_groups(self, codes: Tensor) -> None:
+        """Let every part know the groups of the training rows."""
+        for part in self.parts:
+            part.learn_groups(codes)
+
+    @property
+    def takes_mask(self) -> bool:
+        """Whether all parts can be given a ``mask``."""
+        return all(part.takes_mask for part in self.parts)
+
     def draw(self, x: Tensor, y: Tensor) -> Draws:
         """Draw for each part in turn; a part sees the batch as the parts before leave it."""
-        new_x, new_y, params = x, y, []
+        new_x, new_y, params, mask = x, y, [], self._mask
         for part in self.parts:
-            new_x, new_y = part(new_x, new_y)
+            new_x, new_y = part(new_x, new_y, mask=mask)
+            mask = _mask_after(part, mask, len(new_x))
             params.append(part.params if part.training else part.neutral)
         if all(drawn is part.neutral for part, drawn in zip(self.parts, params, strict=True)):
             return self.neutral
@@ -146,6 +170,17 @@ class Compose(Augmentation[Draws]):
 
     def transform(self, x: Tensor, y: Tensor, params: Draws) -> tuple[Tensor, Tensor]:
         """Apply each part's draw in turn."""
+        return self._go_through(x, y, params, None)
+
+    def transform_where(
+        self, x: Tensor, y: Tensor, params: Draws, mask: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Apply each part's draw in turn, to the values that are there."""
+        return self._go_through(x, y, params, mask)
+
+    def _go_through(
+        self, x: Tensor, y: Tensor, params: Draws, mask: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
         if not params:
             return self.originals(x, y)
         if isinstance(params, _Drawn):
@@ -154,7 +189,8 @@ class Compose(Augmentation[Draws]):
                 return made
         for part, drawn in zip(self.parts, params, strict=True):
             if part.training:
-                x, y = part.apply_draw(x, y, drawn)
+                x, y = part.apply_draw(x, y, drawn, mask)
+                mask = _mask_after(part, mask, len(x))
         return x, y
 
     def originals(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
@@ -171,6 +207,18 @@ class Compose(Augmentation[Draws]):
                 stack.enter_context(part.observing(x, y))
             yield
 
+    @contextmanager
+    def within(self, piece: Piece, mask: Tensor | None) -> Iterator[None]:
+        """Let every part know which rows of a batch they are, and what is there of them."""
+        before, self._mask = self._mask, mask
+        with ExitStack() as stack:
+            for part in self.parts:
+                stack.enter_context(part.within(piece, mask))
+            try:
+                yield
+            finally:
+                self._mask = before
+
     def _anneals(self) -> bool:
         return self.anneal is not None or any(part._anneals() for part in self.parts)
 
@@ -182,6 +230,14 @@ class _Drawn(Draws):
     """The draws of a chain, and what they made of the batch: drawing has to run the chain."""
 
     made: tuple[Known[tuple[Tensor, Tensor]], Known[bool]]  # and whether that is as it was made
+
+
+def _mask_after(part: AnyAugmentation, mask: Tensor | None, rows: int) -> Tensor | None:
+    """Return the mask of what a part has made of a batch."""
+    if mask is None or not part.training:
+        return mask
+    own = mask[: len(mask) // 2] if part.paired else mask
+    return own if len(own) == rows else torch.cat([own, own])
 
 
 def _common_total_steps(parts: Sequence[AnyAugmentation]) -> int | None:

@@ -3,8 +3,9 @@
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from copy import copy as duplicate
 from functools import partial
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar
 from weakref import ref
 
 import torch
@@ -13,6 +14,7 @@ from torch import Tensor, nn
 from regaug import _random
 from regaug._registry import unknown
 from regaug.augment import recomputation
+from regaug.augment.limits import Labels
 from regaug.augment.outputs import check_rows, find_item
 from regaug.augment.structures import Batch, Joined, replace_item
 from regaug.exceptions import (
@@ -27,7 +29,7 @@ INPUT = "input"
 Output = TypeVar("Output")
 Y = TypeVar("Y", bound=Batch)
 Params = TypeVar("Params", covariant=True)
-Augment = Callable[[Any, Tensor], tuple[Any, Tensor]]
+Augment = Callable[..., tuple[Any, Tensor]]
 
 
 class _Acts(Protocol[Params]):
@@ -38,7 +40,9 @@ class _Acts(Protocol[Params]):
 
     @property
     def params(self) -> Params: ...
-    def __call__(self, x: Any, y: Tensor, /) -> tuple[Any, Tensor]: ...
+    def __call__(
+        self, x: Any, y: Tensor, /, *, mask: Batch | None = None, groups: Labels | None = None
+    ) -> tuple[Any, Tensor]: ...
     def observing(self, x: object, y: Tensor) -> AbstractContextManager[None]: ...
 
 
@@ -67,11 +71,24 @@ class AtLayer(Generic[Params]):
         self._model = model
         self._output = output
         self._has_compiled = any(_is_compiled(module) for module in model.modules())
+        self._limits: dict[str, Any] = {}
 
     @property
     def params(self) -> Params:
         """What the augmentation drew for the last batch."""
         return self.augmentation.params
+
+    def within(self, *, groups: Labels | None = None, mask: Batch | None = None) -> Self:
+        """Return one that keeps to the groups of a batch's rows, or to a mask.
+
+        ``prediction, new_y = augment.at(net, "rnn").within(groups=labels)(x, y)``: the arguments of
+        the call itself are the model's. They are as in a call of the augmentation; the mask says
+        which values are there of what the layer puts out.
+        """
+        given = {"groups": groups, "mask": mask}
+        own = duplicate(self)
+        own._limits = {name: value for name, value in given.items() if value is not None}
+        return own
 
     # What a model returns is its own affair.
     def __call__(self, x: Any, y: Y, *args: Any, **kwargs: Any) -> tuple[Any, Y]:
@@ -151,11 +168,11 @@ class AtLayer(Generic[Params]):
         """Augment what a module put out: a tensor, or one item of several."""
         augment = augment or self.augmentation
         if place == INPUT:
-            return augment(output, y)
+            return augment(output, y, **self._limits)
         key = find_item(place, output, self._output)
         chosen = output if key is None else output[key]
         check_rows(place, chosen, len(y), self._modules[place])
-        new, new_y = augment(chosen, y)
+        new, new_y = augment(chosen, y, **self._limits)
         return new if key is None else replace_item(output, key, new), new_y
 
 
@@ -223,8 +240,8 @@ class _Call:
         with self.at.augmentation.observing(self.x, self.y):
             return self.at._augment(self.place, output, self.y, self._augment_again)[0]
 
-    def _augment_again(self, output: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        new, new_y = self.at.augmentation(output, y)
+    def _augment_again(self, output: Tensor, y: Tensor, **limits: Any) -> tuple[Tensor, Tensor]:
+        new, new_y = self.at.augmentation(output, y, **limits)
         if self._late is not None and new_y.requires_grad:
             self._late.recomputed_in = torch._C._current_graph_task_id()
             new = _AddLate.apply(new, new_y, self._late)  # type: ignore[no-untyped-call]

@@ -76,6 +76,7 @@ class Mixup(Augmentation[MixupParams]):
         )
         self.alpha = check_range("alpha", alpha, 0.0, open_low=True)
         self.paired = bool(paired)
+        self.company = "pairs" if self.paired else "partner"
 
     def draw(self, x: Tensor, y: Tensor) -> MixupParams:
         """Draw lam and the partners."""
@@ -87,9 +88,21 @@ class Mixup(Augmentation[MixupParams]):
 
     def transform(self, x: Tensor, y: Tensor, params: MixupParams) -> tuple[Tensor, Tensor]:
         """Mix the rows with ``params.partners``."""
-        if params.partners is None:
+        return self._mix(x, y, params, None)
+
+    def transform_where(
+        self, x: Tensor, y: Tensor, params: MixupParams, mask: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Mix the values that a row and its partner both have; all others stay the row's own."""
+        return self._mix(x, y, params, as_rows(mask))
+
+    def _mix(
+        self, x: Tensor, y: Tensor, params: MixupParams, mask: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        lam, partners = params.lam, params.partners
+        if partners is None:
             return self.originals(x, y)
-        new_x, new_y = mix(as_rows(x), as_rows(y), lam=params.lam, partners=params.partners)
+        new_x, new_y = mix(as_rows(x), as_rows(y), lam=lam, partners=partners, mask=mask)
         return new_x.reshape(-1, *x.shape[1:]), new_y.reshape(-1, *y.shape[1:])
 
     def originals(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:

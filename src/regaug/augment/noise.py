@@ -42,6 +42,7 @@ class GaussianNoise(Augmentation[NoiseParams]):
 
     neutral = NoiseParams(x=None, y=None)
     shown = ("sigma",)
+    company = "none"
 
     def __init__(
         self,
@@ -65,6 +66,12 @@ class GaussianNoise(Augmentation[NoiseParams]):
     def transform(self, x: Tensor, y: Tensor, params: NoiseParams) -> tuple[Tensor, Tensor]:
         """Add the noise."""
         return _add(x, params.x), _add(y, params.y)
+
+    def transform_where(
+        self, x: Tensor, y: Tensor, params: NoiseParams, mask: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Add the noise to the values that are there, and to the targets."""
+        return torch.where(mask, _add(x, params.x), x), _add(y, params.y)
 
     @classmethod
     def across(cls, parts: Sequence[Self], *, ahead: bool = False) -> Across:

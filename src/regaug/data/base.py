@@ -1,8 +1,8 @@
 """What every data set gives: its facts, and a split into three parts that are ready to index."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import torch
@@ -14,12 +14,15 @@ from regaug import _random
 from regaug._checks import check_choice, check_integer
 from regaug.data.lazy import Inputs, Subset
 from regaug.metrics import MetricName
+from regaug.samplers.base import PairsWithin, check_pairs_within
 
 Task = Literal["table", "series", "image", "pair", "video"]
 Rules = Literal["tuned", "paper"]
 Rows = NDArray[np.int64]
+Mask = Callable[[Any], Any]
 
 THREE = ("train", "validation", "test")
+_TENSORS = ("x", "y", "unscaled")  # of a part, if they are in memory
 
 
 @dataclass(frozen=True)
@@ -53,19 +56,24 @@ class Part(Dataset[tuple[Tensor, Tensor]]):
 
     Attributes:
         x: Inputs ``(n, *features)``: a float32 tensor, or read when asked for.
-        y: Targets ``(n, m)``, float32; given as ``(n,)`` they become one column.
+        y: Targets ``(n, m)``, float32; given as ``(n,)`` they become one column, given as windows
+            ``(n, steps, columns)`` they become a column for each of their values.
         rows: Their places in the whole data set.
         groups: Group of every sample, where there are groups.
+        unscaled: The inputs as they were before they got a scale, where a mask looks at them.
     """
 
     x: Tensor | Inputs
     y: Tensor
     rows: Rows
     groups: NDArray[np.generic] | None = None
+    unscaled: Tensor | Inputs | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         if self.y.ndim == 1:
             object.__setattr__(self, "y", self.y[:, None])
+        elif self.y.ndim > 2:
+            object.__setattr__(self, "y", self.y.flatten(1))
 
     def __len__(self) -> int:
         return len(self.y)
@@ -75,13 +83,13 @@ class Part(Dataset[tuple[Tensor, Tensor]]):
 
     def __getstate__(self) -> dict[str, object]:
         # Tensors would travel between processes through shared files; arrays travel as they are.
-        own = {"x": self.x, "y": self.y}
+        own = {name: getattr(self, name) for name in _TENSORS}
         tensors = {name: v.numpy() for name, v in own.items() if isinstance(v, Tensor)}
         return {**vars(self), **tensors}
 
     def __setstate__(self, state: dict[str, object]) -> None:
         for name, value in state.items():
-            is_tensor = name in ("x", "y") and isinstance(value, np.ndarray)
+            is_tensor = name in _TENSORS and isinstance(value, np.ndarray)
             object.__setattr__(self, name, torch.from_numpy(value) if is_tensor else value)
 
     def take(self, rows: Rows | NDArray[np.bool_] | Sequence[int] | slice) -> Self:
@@ -100,10 +108,11 @@ class Part(Dataset[tuple[Tensor, Tensor]]):
         chosen = np.arange(len(self))[rows]
         return replace(
             self,
-            x=self.x[chosen] if isinstance(self.x, Tensor) else Subset(self.x, chosen),
+            x=_take(self.x, chosen),
             y=self.y[chosen],
             rows=self.rows[chosen],
             groups=None if self.groups is None else self.groups[chosen],
+            unscaled=None if self.unscaled is None else _take(self.unscaled, chosen),
         )
 
 
@@ -118,6 +127,10 @@ class Split:
         more: Further parts that some data sets have, by name.
         pooled: Whether several targets are one quantity in one unit, whose errors count together,
             as in the paper's tables. Otherwise every target counts alike, whatever its unit.
+        pairs_within: ``"group"`` if samples of different groups must not be mixed in training.
+        mask: From a batch of inputs, in their own units, to flags that are True where a value is
+            there: they can be broadcast to it, or have its leading axes only. What is not there
+            is not mixed, and has no scale. None if all values are there.
     """
 
     train: Part
@@ -125,6 +138,12 @@ class Split:
     test: Part
     more: Mapping[str, Part] = field(default_factory=dict)
     pooled: bool = field(default=False, kw_only=True)
+    pairs_within: PairsWithin | None = field(default=None, kw_only=True)
+    mask: Mask | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        groups = getattr(self.train, "groups", None)
+        check_pairs_within(self.pairs_within, has_groups=groups is not None)
 
     @property
     def parts(self) -> dict[str, Part]:
@@ -192,6 +211,10 @@ class Data:
         """Return the part that these rows are, whose inputs are ``x``."""
         groups = None if self.groups is None else self.groups[rows]
         return Part(x, as_float(self.y[rows]), rows, groups)
+
+
+def _take(x: Tensor | Inputs, rows: Rows) -> Tensor | Inputs:
+    return x[rows] if isinstance(x, Tensor) else Subset(x, rows)
 
 
 def as_float(array: ArrayLike) -> Tensor:

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from regaug._checks import check_finite, check_floating
-from regaug.data.base import Part, Split
+from regaug.augment.limits import join_masks
+from regaug.data.base import THREE, Mask, Part, Split
 from regaug.exceptions import ArgumentError
 
 Values = NDArray[np.float64]
@@ -41,19 +42,38 @@ class Scaler:
     std: Values
 
     @classmethod
-    def fit(cls, x: Tensor) -> Self:
-        """Read the scale off training rows ``(n, *features)``, floating point, without NaN."""
+    def fit(cls, x: Tensor, *, mask: Tensor | None = None) -> Self:
+        """Read the scale off training rows ``(n, *features)``, floating point, without NaN.
+
+        With ``mask``, in the shape of ``x``, only values at which it is True count; a column
+        without any stays as it is.
+        """
         check_floating("x", x)
         if x.ndim < 2 or x.numel() == 0:
             raise ArgumentError(
                 f"`x` must be (n, *features) and not empty, got shape {tuple(x.shape)}."
             )
+        if mask is not None:
+            return cls._fit_some(x.masked_fill(~mask, 0.0), mask)
         check_finite(x=x)
         columns = x.detach().cpu().double().reshape(-1, x.shape[-1]).numpy()
         std = columns.std(axis=0)
         # Rounding gives a constant column a tiny spread that would blow up other rows.
         is_constant = (columns.min(axis=0) == columns.max(axis=0)) | (std == 0)
         return cls(mean=columns.mean(axis=0), std=np.where(is_constant, 1.0, std))
+
+    @classmethod
+    def _fit_some(cls, x: Tensor, mask: Tensor) -> Self:
+        check_finite(x=x)
+        columns = x.detach().cpu().double().reshape(-1, x.shape[-1])
+        is_there = mask.cpu().reshape(-1, x.shape[-1])
+        count = is_there.sum(dim=0).clamp(min=1)
+        mean = columns.sum(dim=0) / count
+        apart = (columns - mean).masked_fill(~is_there, 0.0)
+        std = (apart.square().sum(dim=0) / count).sqrt()
+        low, high = (columns.masked_fill(~is_there, end) for end in (torch.inf, -torch.inf))
+        is_constant = (low.amin(dim=0) >= high.amax(dim=0)) | (std == 0)
+        return cls(mean.numpy(), std.masked_fill(is_constant, 1.0).numpy())
 
     def transform(self, x: Tensor) -> Tensor:
         """Return ``(x - mean) / std``, in the dtype of ``x``."""
@@ -146,7 +166,37 @@ def standardize(split: Split, *, log: bool = False) -> StandardizedSplit:
     train, validation, test = map(scaled, (split.train, split.validation, split.test))
     more = {name: scaled(part) for name, part in split.more.items()}
     parts, pooled = (train, validation, test, more), split.pooled
-    return StandardizedSplit(*parts, x_scaler, y_scaler=y_scaler, log=log, pooled=pooled)
+    scaled_split = StandardizedSplit(
+        *parts,
+        x_scaler,
+        y_scaler=y_scaler,
+        log=log,
+        pooled=pooled,
+        pairs_within=split.pairs_within,
+        mask=split.mask,
+    )
+    return scaled_split if split.mask is None else _keep_missing(split, scaled_split, split.mask)
+
+
+def _keep_missing(split: Split, scaled: StandardizedSplit, mask: Mask) -> StandardizedSplit:
+    """Return a standardized split whose scale is that of the values that are there.
+
+    Those that are not stay as they were, so that a network still knows them. Inputs that are
+    several tensors keep the scales that they have. Training rows know their inputs as they were.
+    """
+    x, parts = split.train.x, scaled.parts
+    if all(isinstance(part.x, Tensor) for part in parts.values()):
+        x = torch.as_tensor(x[:])
+        scaler = Scaler.fit(x, mask=join_masks(x, mask(x)))
+        scaled = replace(scaled, x_scaler=scaler)
+        for name, part in parts.items():
+            own = torch.as_tensor(split.parts[name].x[:])
+            is_there = join_masks(own, mask(own))
+            parts[name] = replace(part, x=torch.where(is_there, scaler.transform(own), own))
+    if parts["train"].x is not split.train.x:
+        parts["train"] = replace(parts["train"], unscaled=x)
+    train, validation, test = (parts.pop(name) for name in THREE)
+    return replace(scaled, train=train, validation=validation, test=test, more=parts)
 
 
 def is_skewed(y: Tensor) -> bool:

@@ -8,7 +8,14 @@ from regaug.exceptions import ArgumentError, ArgumentTypeError
 from regaug.functional.precision import cast, working_dtype
 
 
-def mix(x: Tensor, y: Tensor, *, lam: float | Tensor, partners: Tensor) -> tuple[Tensor, Tensor]:
+def mix(
+    x: Tensor,
+    y: Tensor,
+    *,
+    lam: float | Tensor,
+    partners: Tensor,
+    mask: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
     r"""Move rows of a batch toward other rows of it.
 
     Row :math:`i` becomes :math:`\lambda (x_i, y_i) + (1 - \lambda) (x_j, y_j)` with :math:`j` its
@@ -21,6 +28,8 @@ def mix(x: Tensor, y: Tensor, *, lam: float | Tensor, partners: Tensor) -> tuple
             of the leading shape ``(...)``.
         partners: The row that each row is mixed with, from 0 to n - 1: int64, ``(..., n)``. With
             ``(..., k)``, k less than n, only the first k rows are mixed and returned.
+        mask: True where a value of ``x`` is there, ``(..., n, d)``: values are mixed where both
+            rows have one, elsewhere a row keeps its own. All are there if None.
 
     Returns:
         New inputs ``(..., k, d)`` and targets ``(..., k, m)``; dtypes and device are kept.
@@ -35,7 +44,12 @@ def mix(x: Tensor, y: Tensor, *, lam: float | Tensor, partners: Tensor) -> tuple
     check_rows(x, y)
     _check_partners(partners, x.shape[:-1])
     lam = check_per_matrix("lam", lam, x.shape[:-2], low=0.0, high=1.0)
-    return _mix_rows(x, lam, partners), _mix_rows(y, lam, partners)
+    if mask is not None and (mask.dtype != torch.bool or mask.shape != x.shape):
+        raise ArgumentError(
+            f"`mask` must be of torch.bool in the shape of `x`, {tuple(x.shape)}, got "
+            f"{mask.dtype} of shape {tuple(mask.shape)}."
+        )
+    return _mix_rows(x, lam, partners, mask), _mix_rows(y, lam, partners)
 
 
 def kernel_probabilities(y: Tensor, *, bandwidth: float | Tensor) -> Tensor:
@@ -72,7 +86,9 @@ def kernel_probabilities(y: Tensor, *, bandwidth: float | Tensor) -> Tensor:
     return torch.softmax(-0.5 * apart.square(), dim=-1)
 
 
-def _mix_rows(rows: Tensor, lam: float | Tensor, partners: Tensor) -> Tensor:
+def _mix_rows(
+    rows: Tensor, lam: float | Tensor, partners: Tensor, mask: Tensor | None = None
+) -> Tensor:
     own = rows[..., : partners.shape[-1], :] if partners.shape[-1] < rows.shape[-2] else rows
     if isinstance(lam, float) and lam == 1.0:
         return own
@@ -81,13 +97,23 @@ def _mix_rows(rows: Tensor, lam: float | Tensor, partners: Tensor) -> Tensor:
     if rows.ndim > 2:  # row j of a batch lies below all rows of the batches before
         firsts = torch.arange(0, rows.numel() // columns, n, device=rows.device)
         chosen = partners + firsts.reshape(*rows.shape[:-2], 1)
-    # Whole rows of one long table: much faster, forth and back, than one element at a time.
-    others = rows.reshape(-1, columns).index_select(0, chosen.flatten())
-    others = others.reshape(*partners.shape, columns)
+    others = _select(rows, chosen, columns)
+    if mask is not None:
+        is_own = mask[..., : partners.shape[-1], :]
+        is_both = is_own & _select(mask.to(rows.device), chosen, columns)
+        # What is not there may be NaN: it must not come near the arithmetic, or its gradient.
+        others = torch.where(is_both, others, own)
     dtype = working_dtype(rows)
     own, others = own.to(dtype), others.to(dtype)
     share = lam.to(rows.device, dtype)[..., None, None] if isinstance(lam, Tensor) else lam
-    return cast(torch.lerp(others, own, share), rows.dtype)
+    new = cast(torch.lerp(others, own, share), rows.dtype)
+    return new if mask is None else torch.where(is_both, new, own.to(rows.dtype))
+
+
+def _select(rows: Tensor, chosen: Tensor, columns: int) -> Tensor:
+    # Whole rows of one long table: much faster, forth and back, than one element at a time.
+    others = rows.reshape(-1, columns).index_select(0, chosen.flatten())
+    return others.reshape(*chosen.shape, columns)
 
 
 def _check_partners(partners: Tensor, shape: torch.Size) -> None:

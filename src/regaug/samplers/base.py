@@ -1,8 +1,9 @@
 """What every batch sampler shares: seed, epoch, and a share of the batches for every rank."""
 
+import copy
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import torch
@@ -11,11 +12,13 @@ from torch import Tensor
 from torch.utils.data import Sampler
 
 from regaug import _random
-from regaug._checks import check_finite, check_integer
+from regaug._checks import check_choice, check_finite, check_integer
+from regaug.augment.limits import Labels, code_labels
 from regaug.exceptions import ArgumentError
 
 Indices = NDArray[np.int64]
 Values = NDArray[np.float64]
+PairsWithin = Literal["group"]
 Targets = Tensor | NDArray[Any] | Sequence[float]
 
 
@@ -37,6 +40,13 @@ class BatchSampler(Sampler[list[int]]):
         batch_size: Samples in a batch, from 1 to n.
         seed: Seed of the batches.
         drop_last: Leave out the last batch if it is smaller than the others.
+        groups: A label for every sample. Those of one group come side by side: batches are as
+            large as ever and hold as few groups as that allows, for
+            ``augment(x[batch], y[batch], groups=labels[batch])``. A sampler of pairs draws partners
+            from the sample's own group, and its batches stay as they are.
+        pairs_within: ``"group"``: a batch holds samples of one group only, whatever is done with
+            it. Batches are smaller where groups end; with ``drop_last`` that is left out of groups
+            that fill a batch, so that none is left out as a whole. None sets no such limit.
         rank: This process; asked from ``torch.distributed`` at every epoch if None.
         world_size: Number of processes; likewise.
 
@@ -56,6 +66,8 @@ class BatchSampler(Sampler[list[int]]):
         drop_last: bool = False,
         rank: int | None = None,
         world_size: int | None = None,
+        groups: Labels | None = None,
+        pairs_within: PairsWithin | None = None,
     ) -> None:
         self.y, hint = _as_rows(y), "There are no more samples than that."
         self.batch_size = check_integer("batch_size", batch_size, 1, len(self.y), hint=hint)
@@ -72,6 +84,10 @@ class BatchSampler(Sampler[list[int]]):
             check_integer("world_size", world_size, 1)
             check_integer("rank", rank, 0, world_size - 1)
         self.rank, self.world_size = rank, world_size
+        self.groups = None if groups is None else code_labels(groups, len(self.y)).numpy()
+        self.pairs_within = check_pairs_within(pairs_within, has_groups=groups is not None)
+        self._sizes: Indices = np.unique(self._codes(), return_counts=True)[1]  # of the groups
+        self._members: list[tuple[Indices, Self]] | None = None  # made when they are needed
 
     @property
     def sampler(self) -> Self:
@@ -128,18 +144,100 @@ class BatchSampler(Sampler[list[int]]):
         """Return the batches of this epoch as arrays, all at once; that is no iteration."""
         (rank, world_size), n_batches = self._place(), self._n_batches()
         rng = _random.numpy_generator(_random.Stream.BATCHES, self.seed, self.epoch)
-        order = self._order(rng)
+        order = self._order_groups(rng) if self._keeps_groups else self._order(rng)
         # Whole batches first, in random order, so that every rank has a share of them all.
-        starts = np.arange(0, len(order), self.batch_size)[:n_batches]
-        rng.shuffle(starts)
-        mine = starts[: n_batches - n_batches % world_size][rank::world_size].tolist()
-        return [order[start : start + self.batch_size] for start in mine]
+        starts, ends = self._cuts()
+        numbers = np.arange(n_batches)
+        rng.shuffle(numbers)
+        mine = numbers[: n_batches - n_batches % world_size][rank::world_size]
+        slices = zip(starts[mine].tolist(), ends[mine].tolist(), strict=True)
+        return [order[start:end] for start, end in slices]
 
     def _order(self, rng: np.random.Generator) -> Indices:
         """Return all indices, so that each run of ``batch_size`` is a batch."""
         raise NotImplementedError
 
+    @property
+    def _keeps_groups(self) -> bool:
+        """Whether samples of a group share batches; where they bring partners, they need not."""
+        return self.groups is not None and not self.paired
+
+    def _codes(self) -> Indices:
+        """Return a number for every sample that tells its group, one for all without groups."""
+        return np.zeros(len(self.y), np.int64) if self.groups is None else self.groups
+
+    def _groups_of(self) -> "list[tuple[Indices, Self]]":
+        """Return the samples of each group, and a sampler of them alone."""
+        if self._members is None:
+            codes = self._codes()
+            order = np.argsort(codes, kind="stable")
+            borders = np.flatnonzero(np.diff(codes[order])) + 1
+            self._members = [(rows, self._only(rows)) for rows in np.split(order, borders)]
+        return self._members
+
+    def _only(self, rows: Indices) -> Self:
+        """Return a sampler like this one for some of the samples."""
+        own = copy.copy(self)
+        own.y, own.groups, own._members = self.y[rows], None, None
+        own.batch_size = min(self.batch_size, len(rows))
+        return own
+
+    def _order_groups(self, rng: np.random.Generator) -> Indices:
+        """Return all indices by group: whole batches of each, then what is left, if that may mix.
+
+        Where a batch must not have two groups, they follow each other as in :meth:`_cuts`.
+        """
+        ordered, n_left_out = [], len(self.y) % self.batch_size
+        if self.pairs_within is not None or not self.drop_last:
+            n_left_out = 0
+        # Any sample may be left out, or those of small groups would always be.
+        left_out = rng.permutation(len(self.y))[:n_left_out]
+        is_kept = np.ones(len(self.y), dtype=bool)
+        is_kept[left_out] = False
+        for rows, own in self._groups_of():
+            if not is_kept[rows].all():
+                rows = rows[is_kept[rows]]
+                if not len(rows):
+                    continue
+                own = self._only(rows)
+            found = own._order(rng)
+            if len(found) != len(rows):
+                raise ArgumentError(
+                    f"`groups` must be None for {type(self).__name__}, whose `_order` does not go "
+                    "by `self.y` alone, got some."
+                )
+            ordered.append(rows[found])
+        if self.pairs_within is not None:
+            return np.concatenate(ordered)
+        cuts = [len(rows) - len(rows) % self.batch_size for rows in ordered]
+        whole = [rows[:cut] for rows, cut in zip(ordered, cuts, strict=True)]
+        rests = [rows[cut:] for rows, cut in zip(ordered, cuts, strict=True)]
+        rests = [rests[number] for number in rng.permutation(len(rests))]
+        return np.concatenate([*whole, *rests, left_out])
+
+    def _cuts(self) -> tuple[Indices, Indices]:
+        """Return where each batch begins and ends in the order."""
+        size = self.batch_size
+        if self.pairs_within is None or self.paired:
+            starts = np.arange(0, len(self.y), size)[: self._n_batches()]
+            return starts, np.minimum(starts + size, len(self.y))
+        pairs, begin = [], 0
+        for count, batches in zip(self._sizes.tolist(), self._batches_of(), strict=True):
+            end = begin + count
+            lows = range(begin, begin + batches * size, size)
+            pairs += [(low, min(low + size, end)) for low in lows]
+            begin = end
+        found = np.array(pairs, dtype=np.int64)
+        return found[:, 0], found[:, 1]
+
+    def _batches_of(self) -> Indices:
+        """Return the number of batches of every group, one at least."""
+        size = self.batch_size
+        return np.maximum(self._sizes // size, 1) if self.drop_last else -(-self._sizes // size)
+
     def _n_batches(self) -> int:
+        if self.pairs_within is not None and not self.paired:
+            return int(self._batches_of().sum())
         whole, rest = divmod(len(self.y), self.batch_size)
         return whole + (rest > 0 and not self.drop_last)
 
@@ -157,6 +255,16 @@ class BatchSampler(Sampler[list[int]]):
                 f"{self.batch_size} with {len(self.y)} samples: {self._n_batches()} batches."
             )
         return rank, world_size
+
+
+def check_pairs_within(pairs_within: PairsWithin | None, *, has_groups: bool) -> PairsWithin | None:
+    """Return what samples must share to be mixed, if there is such a thing."""
+    check_choice("pairs_within", pairs_within, (None, "group"))
+    if pairs_within is not None and not has_groups:
+        raise ArgumentError(
+            "`groups` must be given for pairs_within='group', a label for every sample, got None."
+        )
+    return pairs_within
 
 
 def group_by_key(

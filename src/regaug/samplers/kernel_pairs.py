@@ -1,10 +1,13 @@
 """Batches of samples, each with a partner drawn by closeness of targets (C-Mixup)."""
 
+from typing import Self
+
 import numpy as np
 
 from regaug import _random
 from regaug._checks import check_range
-from regaug.samplers.base import Indices, Targets, Values
+from regaug.augment.limits import Labels
+from regaug.samplers.base import Indices, PairsWithin, Targets, Values
 from regaug.samplers.random import RandomBatchSampler
 
 # The line around a sample is cut into bands. From one edge to the next the kernel falls by the same
@@ -35,6 +38,8 @@ class KernelPairSampler(RandomBatchSampler):
         batch_size: Samples in a batch, without their partners, from 1 to n.
         bandwidth: Width :math:`b` of the kernel in units of the targets, greater than 0.
         seed: Seed of batches and partners.
+        groups: A label for every sample: partners are of the sample's own group, with or without
+            ``pairs_within="group"``; one that is alone in it is its own partner.
 
     Example:
         >>> import torch
@@ -59,11 +64,23 @@ class KernelPairSampler(RandomBatchSampler):
         drop_last: bool = False,
         rank: int | None = None,
         world_size: int | None = None,
+        groups: Labels | None = None,
+        pairs_within: PairsWithin | None = None,
     ) -> None:
         super().__init__(
-            y, batch_size, seed=seed, drop_last=drop_last, rank=rank, world_size=world_size
+            y,
+            batch_size,
+            seed=seed,
+            drop_last=drop_last,
+            rank=rank,
+            world_size=world_size,
+            groups=groups,
+            pairs_within=pairs_within,
         )
         self.bandwidth = check_range("bandwidth", bandwidth, 0.0, open_low=True)
+        self._sort()
+
+    def _sort(self) -> None:
         # Sorted along the target that tells samples apart best.
         with np.errstate(over="ignore", invalid="ignore"):
             axis = int(self.y.std(axis=0).argmax())
@@ -72,6 +89,11 @@ class KernelPairSampler(RandomBatchSampler):
         self._line = np.ascontiguousarray(self._targets[:, axis])
         self._known: _Bands | None = None
         self._shares: Values | None = None
+
+    def _only(self, rows: Indices) -> Self:
+        own = super()._only(rows)
+        own._sort()
+        return own
 
     def epoch_batches(self) -> list[Indices]:
         """Return the batches of this epoch: samples, then their partners."""
@@ -84,6 +106,10 @@ class KernelPairSampler(RandomBatchSampler):
     def _draw_partners(self, rng: np.random.Generator) -> Indices:
         """Return the partner of every sample."""
         partners = np.empty(len(self.y), dtype=np.int64)
+        if self.groups is not None:
+            for rows, own in self._groups_of():
+                partners[rows] = rows[own._draw_partners(rng)]
+            return partners
         if len(self.y) <= _FEW:
             partners[self._ascending] = self._ascending[self._draw_by_shares(rng)]
             return partners

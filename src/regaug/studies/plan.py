@@ -14,6 +14,7 @@ from regaug.ensemble.prepared import default_names
 from regaug.problems import Problem
 from regaug.runs.run import Run, run_key
 from regaug.studies.config import REFERENCE, Search, StudyConfig
+from regaug.studies.limits import describe_groups, keep_to_inputs, leave_out_by_mask
 from regaug.studies.search import draw_settings
 from regaug.training.baselines import PREDICTORS, baseline_names
 from regaug.training.recipe import draw_recipes
@@ -80,7 +81,10 @@ def make_plan(
     usual = 1 if settings is not None else QUICK_TRIALS if quick else TRIALS
     count = check_integer("trials", usual if trials is None else trials, 1)
     check_integer("seed", seed, 0)
-    notes, recipes = list(problem.notes), []
+    notes, recipes = [*problem.notes, *describe_groups(problem)], []
+    if settings is None:
+        names, sentences = leave_out(problem, names)
+        notes += sentences
     own = {name: [settings[name]] for name in names} if settings is not None else {}
     may_log = settings is None and not problem.is_scaled and _is_skewed(problem.splits)
     if may_log:
@@ -89,7 +93,8 @@ def make_plan(
     if settings is None:
         recipes = _draw_recipes(problem, max(FEWEST_RECIPES, RECIPES_PER_TRIAL * count), seed)
         for name in names:
-            tried = enumerate(draw_settings(name, count, seed=seed, rows=config.train_rows))
+            drawn = draw_settings(name, count, seed=seed, rows=config.train_rows)
+            tried = enumerate(keep_to_inputs(problem, own_settings) for own_settings in drawn)
             # Until each split has chosen its own, the first recipes stand in.
             own[name] = [replace(recipes[n % len(recipes)], method_settings=v) for n, v in tried]
     config = replace(
@@ -139,6 +144,11 @@ def plan_runs(
                 run = Run(problem, method, split, seed, settings[number], number)
                 runs.append(replace(run, stage="method"))
     return runs
+
+
+def leave_out(problem: Problem, names: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
+    """Return the methods that can act on a problem, and sentences about the others."""
+    return leave_out_by_mask(problem, names)
 
 
 def _draw_recipes(problem: Problem, count: int, seed: int) -> list[Settings]:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from regaug import _random
 from regaug.augment.base import AnyAugmentation, Augmentation
-from regaug.exceptions import ArgumentTypeError, PlaceError, RegaugError
+from regaug.exceptions import ArgumentError, ArgumentTypeError, PlaceError, RegaugError
 from regaug.testing.batches import all_equal, are_finite, make_batch, make_ugly
 from regaug.testing.contract import Check, go_through
 
@@ -241,6 +241,58 @@ def takes_several_tensors(own: AnyAugmentation) -> Sentences:
         yield "A dict of inputs must give what a table of all their columns gives, and does not."
 
 
+def keeps_groups_apart(own: AnyAugmentation) -> Sentences:
+    """With groups, no row depends on a row of another group, and one that is alone stays."""
+    x, y = make_batch((14, 3), (14,), dtype=torch.float64)
+    # Two groups and a row that is alone; with partners each pair is of one group.
+    groups = torch.tensor([0, 0, 0, 1, 1, 1, 2] * 2 if own.paired else [0] * 7 + [1] * 6 + [2])
+    others = groups == 1
+    shift = others.double()
+    found = [
+        make_ready(own, x, y, groups=groups)(*batch, groups=groups)
+        for batch in ((x, y), (x + 7.0 * shift[:, None], y - 3.0 * shift))
+    ]
+    kept = groups[: len(found[0][0])] == 0
+    for letter, before, after in zip("xy", *found, strict=True):
+        if not torch.equal(before[kept], after[kept]):
+            yield (
+                f"With groups, `{letter}` of a row must not depend on rows of other groups, and "
+                "does: use nothing but the rows that `draw` and `transform` are given."
+            )
+    if (
+        own.company in ("partner", "batch")
+        and not own.paired
+        and not all_equal((found[0][0][-1], found[0][1][-1]), (x[-1], y[-1]))
+    ):
+        yield "A row that is alone in its group must stay as it is, and does not."
+    if len(found[0][0]) != len(kept):
+        yield f"With groups {len(kept)} rows must come out, got {len(found[0][0])}."
+
+
+def keeps_to_a_mask(own: AnyAugmentation) -> Sentences:
+    """With a mask, what is not there stays and has no influence; or the mask is refused."""
+    x, y = make_batch((12, 2, 5), (12, 2))
+    mask = make_batch((12, 2, 5), (12,), seed=3)[0] > 0
+    ready = make_ready(own, x, y)
+    try:
+        new_x, new_y = ready(x, y, mask=mask)
+    except ArgumentError as error:
+        if "`mask`" not in str(error) or own.takes_mask:
+            yield f"A mask must be taken, or refused in an error about `mask`, got: {error}"
+        return
+    old_x, old_y = ready.originals(x, y)
+    is_gone = ~mask[: len(old_x)]
+    if (new_x.shape, new_y.shape) != (old_x.shape, old_y.shape):
+        yield "With a mask, shapes must be kept, and are not."
+        return
+    if not torch.equal(new_x[is_gone], old_x[is_gone]):
+        yield "With a mask, values that are not there must stay as they are, and do not."
+    changed = torch.where(mask, x, x + 5.0)
+    again_x, again_y = make_ready(own, x, y)(changed, y, mask=mask)
+    if not all_equal((again_x[~is_gone], again_y), (new_x[~is_gone], new_y)):
+        yield "With a mask, nothing may depend on values that are not there, and something does."
+
+
 def acts_in_a_stack(own: AnyAugmentation) -> Sentences:
     """Several runs at once give what each of them gives alone."""
     x, y = make_batch((3, 12, 3), (3, 12, 1), dtype=torch.float64)
@@ -275,6 +327,8 @@ AUGMENTATION_CHECKS: tuple[Check[AnyAugmentation], ...] = (
     can_be_weakened,
     can_append,
     takes_several_tensors,
+    keeps_groups_apart,
+    keeps_to_a_mask,
     acts_in_a_stack,
 )
 
@@ -288,15 +342,24 @@ def make_plain(own: AnyAugmentation, *, seed: int = 0) -> AnyAugmentation:
 
 
 def make_ready(
-    own: AnyAugmentation, x: Tensor, y: Tensor, *, seed: int = 0, again: bool = False
+    own: AnyAugmentation,
+    x: Tensor,
+    y: Tensor,
+    *,
+    seed: int = 0,
+    again: bool = False,
+    groups: Tensor | None = None,
 ) -> AnyAugmentation:
     """Return such a copy that has seen these rows, and enough others to learn from.
 
-    With ``again`` the others are the same rows again.
+    With ``again`` the others are the same rows again. With ``groups`` of these rows the others are
+    of the first three groups in turn.
     """
     others = make_batch((ROWS, *x.shape[1:]), (ROWS, *y.shape[1:]), seed=1, dtype=x.dtype)
     if again:
         times = -(-ROWS // len(x))
         others = torch.cat([x] * times), torch.cat([y] * times)
     rows = (torch.cat(pair) for pair in zip((x, y), others, strict=True))
-    return make_plain(own, seed=seed).fit(*rows)
+    if groups is not None:
+        groups = torch.cat([groups, torch.arange(len(others[0])) % 3])
+    return make_plain(own, seed=seed).fit(*rows, groups=groups)

@@ -99,6 +99,13 @@ def trains_anywhere_in_its_space(method: Method) -> Sentences:
             yield f"The loss of a small net must stay finite with {settings}, and does not."
 
 
+def trains_within_groups(method: Method) -> Sentences:
+    """A net trains with groups whose rows must not be mixed."""
+    groups = torch.arange(120) // 11
+    if not are_finite(*train(method, method.settings(), epochs=1, groups=groups)):
+        yield "The loss of a small net must stay finite within groups, and does not."
+
+
 def searches_around_its_defaults(method: Method) -> Sentences:
     """Its search space holds its defaults, and reaches down to almost off."""
     for name, choice in method.space.items():
@@ -144,6 +151,7 @@ METHOD_CHECKS: tuple[Check[Method], ...] = (
     trains,
     repeats_itself,
     trains_anywhere_in_its_space,
+    trains_within_groups,
     searches_around_its_defaults,
     names_its_settings,
     goes_to_other_processes,
@@ -158,20 +166,28 @@ def make_table() -> tuple[Tensor, Tensor]:
     return x, x.sin().sum(1, keepdim=True) + 0.1 * noise
 
 
-def train(method: Method, settings: Options, *, epochs: int = 3, seed: int = 0) -> list[Tensor]:
+def train(
+    method: Method,
+    settings: Options,
+    *,
+    epochs: int = 3,
+    seed: int = 0,
+    groups: Tensor | None = None,
+) -> list[Tensor]:
     """Train a small net as the settings say; return the weights after every epoch."""
     x, y = make_table()
     with _random.seeded(seed):
         net = nn.Sequential(nn.Linear(4, 16), nn.LeakyReLU(0.1), nn.Linear(16, 1))
     optimizer = torch.optim.Adam(net.parameters(), lr=1e-2)
-    ready = method.prepare(settings, seed=seed).fit(x, y)
-    augmentation, sampler = ready.augmentation, ready.sampler(y, 16)
+    ready = method.prepare(settings, seed=seed).fit(x, y, groups=groups)
+    augmentation, sampler = ready.augmentation, ready.sampler(y, 16, groups=groups)
     at = augmentation.at(net, INPUT if settings["place"] == INPUT else _LAYER)
     history = []
     for epoch in range(epochs):
         augmentation.progress = epoch / epochs
         for batch in sampler:
-            loss = F.mse_loss(*at(x[batch], y[batch]))
+            own = at if groups is None else at.within(groups=groups[batch])
+            loss = F.mse_loss(*own(x[batch], y[batch]))
             optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()

@@ -2,6 +2,7 @@
 
 import pickle
 from collections.abc import Callable, Iterator
+from inspect import signature
 
 import torch
 from torch import Tensor
@@ -124,6 +125,33 @@ def takes_constant_targets(make: MakeSampler) -> Sentences:
         yield "Of 40 equal targets there must be 5 batches of 8."
 
 
+def keeps_groups_apart(make: MakeSampler) -> Sentences:
+    """With groups, batches or pairs are of one group, and every sample is used."""
+    known = signature(make).parameters.values()
+    if not any(own.name == "groups" or own.kind is own.VAR_KEYWORD for own in known):
+        return  # it may do without; a study with groups then refuses it, in words
+    for targets in (1, 3):
+        y, labels = make_targets(50, targets), torch.arange(50) % 7 // 2
+        labels[-1] = 9  # alone
+        for world in (1, 2):
+            ranks = [
+                make(y, 8, groups=labels, pairs_within="group", rank=rank, world_size=world)
+                for rank in range(world)
+            ]
+            batches = [batch for rank in ranks for batch in rank]
+            if any(_groups_in(labels, batch, ranks[0]) > 1 for batch in batches):
+                yield 'With pairs_within="group" rows of one group only may be used together.'
+            if len(batches) != sum(len(rank) for rank in ranks):
+                yield f"With groups len() must be the {len(batches)} batches, and is not."
+        used = [index for batch in _samples(make(y, 8, groups=labels)) for index in batch]
+        if sorted(used) != list(range(50)):
+            yield "With groups an epoch must use every sample once, and does not."
+        sampler = make(y, 8, groups=labels, pairs_within="group")
+        strictly = [index for batch in _samples(sampler) for index in batch]
+        if sorted(strictly) != list(range(50)):
+            yield 'With pairs_within="group" an epoch must use every sample once, and does not.'
+
+
 SAMPLER_CHECKS: tuple[Check[MakeSampler], ...] = (
     uses_every_sample_once,
     is_decided_by_seed_and_epoch,
@@ -132,6 +160,7 @@ SAMPLER_CHECKS: tuple[Check[MakeSampler], ...] = (
     goes_on_from_a_saved_state,
     feeds_a_loader,
     takes_constant_targets,
+    keeps_groups_apart,
 )
 
 
@@ -145,6 +174,15 @@ def _samples(sampler: BatchSampler) -> Iterator[list[int]]:
     """Give the batches without the partners that a sampler of pairs adds."""
     for batch in sampler:
         yield batch[: len(batch) // 2] if sampler.paired else batch
+
+
+def _groups_in(labels: Tensor, batch: list[int], sampler: BatchSampler) -> int:
+    """Return how many groups the rows of a batch have that are used together."""
+    own = labels[batch]
+    if sampler.paired:  # a sample and its partner are
+        half = len(own) // 2
+        return 1 + int((own[:half] != own[half:]).any())
+    return len(torch.unique(own))
 
 
 def _of_epoch(sampler: BatchSampler, epoch: int) -> list[list[int]]:

@@ -168,6 +168,8 @@ def describe(method: str, settings: Settings, split: Split) -> dict[str, object]
         **{f"method_settings.{name}": value for name, value in own.items()},
         "training rows": _describe_rows(split.train),
         "validation rows": _describe_rows(split.validation),
+        **({} if split.pairs_within is None else {"pairs within": split.pairs_within}),
+        **({} if split.mask is None else {"mask": True}),
     }
 
 

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader
 from regaug import _random, formatting, methods
 from regaug._checks import check_choice
 from regaug.data.base import Part, Split
-from regaug.exceptions import ArgumentTypeError, DivergedError, NonFiniteError
+from regaug.exceptions import ArgumentTypeError, DivergedError, NonFiniteError, PlaceError
 from regaug.metrics import METRICS
 from regaug.samplers import BatchSampler
 from regaug.training.bar import Bar
@@ -28,6 +28,7 @@ from regaug.training.checkpoint import (
     load_weights,
     unusable,
 )
+from regaug.training.limits import TrainingBatches
 from regaug.training.results import Epoch, RunResult, is_best, why_end
 from regaug.training.scores import own_targets, own_units, predict, recorded_rows, score_parts
 from regaug.training.settings import Machine, Recorded, Settings
@@ -54,7 +55,8 @@ def fit(
     Args:
         model: From inputs ``(n, *features)`` to predictions ``(n, m)``, or ``(n,)`` of one target.
             It is trained in place and has the best epoch's weights afterwards.
-        data: Training, validation and test rows.
+        data: Training, validation and test rows. Its ``pairs_within`` and ``mask`` say what must
+            not be mixed.
         method: One of ``regaug.methods.names()``.
         settings: Epochs, rates, seed, and changes to the method's own settings.
         machine: Device, precision, and processes that read; the best device there is if None.
@@ -110,12 +112,19 @@ class _Training:
         self.name, self.settings = name, replace(settings, method_settings=ready.settings)
         self.split, self.fabric, self.model = split, fabric, model
         self.recorded = {part: _recorded_rows(split, part) for part in ("validation", *record)}
-        self.augmentation = ready.fit(split.train.x, split.train.y).augmentation
+        self.batches = TrainingBatches(split)
+        groups, at = self.batches.groups, ready.at(model)
+        if self.batches.has_mask and at is not None:
+            raise PlaceError(
+                f"`place` must be 'input' for inputs with a mask, got {ready.settings['place']!r}: "
+                "what a layer makes of them has no mask."
+            )
+        self.augmentation = ready.fit(split.train.x, split.train.y, groups=groups).augmentation
         size = min(settings.batch_size, len(split.train))
-        self.sampler = ready.sampler(split.train.y, size, drop_last=True)
+        self.sampler = ready.sampler(split.train.y, size, drop_last=True, groups=groups)
         workers = machine.workers
-        self.loader = _make_loader(split.train, self.sampler, workers) if workers else None
-        loss = AugmentedLoss(model, self.augmentation, ready.at(model), inputs_too=ready.inputs_too)
+        self.loader = _make_loader(self.batches, self.sampler, workers) if workers else None
+        loss = AugmentedLoss(model, self.augmentation, at, inputs_too=ready.inputs_too)
         # Scaled gradients cannot be clipped by an optimizer that unscales them itself.
         fused = fabric.device.type in ("cpu", "cuda") and machine.precision != "16"
         self.plain_optimizer = make_optimizer(model, settings, fused=fused)
@@ -175,7 +184,8 @@ class _Training:
         if hasattr(self.split.train.x, "set_epoch"):  # inputs that differ from epoch to epoch
             self.split.train.x.set_epoch(epoch)
         self.model.train()
-        batches = enumerate(self._batches() if self.loader is None else self.loader)
+        read = self.batches.of_epoch(self.sampler) if self.loader is None else self.loader
+        batches = enumerate(read)
         losses = [self._step(epoch, number, *batch) for number, batch in batches]
         self.model.eval()
         self._share_buffers()
@@ -185,23 +195,18 @@ class _Training:
         if is_best(self.history, self.best_epoch, self.settings):
             self.best_epoch, self.best_weights = len(self.history), self._weights()
 
-    def _batches(self) -> Iterator[tuple[Tensor, Tensor]]:
-        """Give the batches of an epoch that this process reads itself."""
-        for batch in self.sampler.epoch_batches():
-            yield self.split.train.x[batch], self.split.train.y[batch]
-
-    def _step(self, epoch: int, number: int, x: Tensor, y: Tensor) -> float:
+    def _step(self, epoch: int, number: int, *batch: Any) -> float:
         """Take one step of the optimizer and return the loss."""
         settings = self.settings
         progress = (epoch + number / len(self.sampler)) / settings.epochs
         self.augmentation.progress = progress
         for group in self.optimizer.param_groups:
             group["lr"] = settings.rate_at(progress)
-        x, y = self.fabric.to_device((x, y))
+        x, y, groups, mask = self.fabric.to_device(batch)
         self.optimizer.zero_grad()
         place = f"epoch {epoch + 1}, step {number + 1} of {len(self.sampler)}"
         try:
-            loss = self.module(x, y)
+            loss = self.module(x, y, groups=groups, mask=mask)
         except NonFiniteError as error:  # an augmentation refuses what the layers before put out
             words = explain_divergence(self.model, place, math.nan, x, y, settings)
             raise DivergedError(words) from error
@@ -259,10 +264,10 @@ class _Training:
         self.best_epoch, self.best_weights = state.best_epoch, dict(state.best_weights)
 
 
-def _make_loader(part: Part, sampler: BatchSampler, workers: int) -> Iterable[Any]:
-    # Without a batch size the loader asks the part for a whole batch of indices at once.
+def _make_loader(batches: TrainingBatches, sampler: BatchSampler, workers: int) -> Iterable[Any]:
+    # Without a batch size the loader asks for a whole batch of indices at once.
     return DataLoader(
-        part,
+        batches,
         sampler=sampler,
         batch_size=None,
         num_workers=workers,

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from regaug.augment.base import AnyAugmentation
 from regaug.augment.layer import AtLayer
+from regaug.augment.structures import Batch
 from regaug.exceptions import ArgumentError
 from regaug.training.settings import Settings
 
@@ -36,16 +37,19 @@ class AugmentedLoss(nn.Module):
         self._augmentations = (augmentation,)
         self._at, self._on_inputs = at, inputs_too or at is None
 
-    def forward(self, x: Tensor, y: Tensor) -> Tensor:
-        """Return the loss of one batch."""
-        augmentation, weight = self._augmentations[0], 1.0
+    def forward(
+        self, x: Tensor, y: Tensor, *, groups: Tensor | None = None, mask: Batch | None = None
+    ) -> Tensor:
+        """Return the loss of one batch, augmented within groups and to a mask of the inputs."""
+        augmentation, weight, at = self._augmentations[0], 1.0, self._at
         if self._on_inputs:
-            x, y = augmentation(x, y)
+            x, y = augmentation(x, y, groups=groups, mask=mask)
             weight *= augmentation.weight
-        if self._at is None:
+        if at is None:
             prediction = self.model(x)
         else:
-            prediction, y = self._at(x, y)
+            at = at if groups is None else at.within(groups=groups)
+            prediction, y = at(x, y)
             weight *= augmentation.weight
         column = as_column(prediction)
         if column.shape != y.shape:
@@ -58,8 +62,14 @@ class AugmentedLoss(nn.Module):
 
 
 def as_column(prediction: Tensor) -> Tensor:
-    """Return predictions of one target, ``(n,)``, as a column: nets are written in both ways."""
-    return prediction[:, None] if prediction.ndim == 1 else prediction
+    """Return predictions as targets are kept, ``(n, m)``.
+
+    Those of one target may be ``(n,)``, those of a window ``(n, steps, columns)``: nets are written
+    in all these ways.
+    """
+    if prediction.ndim == 1:
+        return prediction[:, None]
+    return prediction.flatten(1) if prediction.ndim > 2 else prediction
 
 
 def make_optimizer(model: nn.Module, settings: Settings, *, fused: bool) -> torch.optim.Optimizer:

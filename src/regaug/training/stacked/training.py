@@ -16,6 +16,7 @@ from regaug.exceptions import ArgumentError, PlaceError
 from regaug.models.mlp import MLP, NetForm
 from regaug.samplers import BatchSampler
 from regaug.training.checkpoint import load_weights
+from regaug.training.limits import refuse_limits
 from regaug.training.results import Ending, Epoch, is_best, why_end
 from regaug.training.settings import Settings
 from regaug.training.stacked.groundwork import Groundwork, as_rows
@@ -52,6 +53,7 @@ class Training:
         initial: Mapping[str, Tensor] | None,
     ) -> Self:
         """Prepare a run: its net, its augmentation fitted on the training rows, its batches."""
+        refuse_limits(split)
         x, y = split.train.x, split.train.y
         ready = methods.get(name).prepare(settings.method_settings, seed=settings.seed)
         if ready.inputs_too:
