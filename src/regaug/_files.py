@@ -173,6 +173,40 @@ def sync_folder(folder: Path) -> None:
             os.close(descriptor)
 
 
+def remove_exactly(path: Path, content: bytes) -> bool:
+    """Remove a file if it still holds this; say whether nobody's is there now.
+
+    Another process may replace it at the same time by one of its own, which then stays.
+    """
+    aside = _temporary(path)
+    try:
+        os.replace(path, aside)
+        if aside.read_bytes() != content:
+            os.replace(aside, path)
+            return False
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    _remove(aside)
+    return True
+
+
+def seconds_unchanged(path: Path) -> float:
+    """Return for how long a file was not written, by the clock of the disk; infinity if it is gone.
+
+    That may be the clock of another machine.
+    """
+    now = _temporary(path)
+    try:
+        now.touch()
+        return now.stat().st_mtime - path.stat().st_mtime
+    except FileNotFoundError:
+        return math.inf
+    finally:
+        _remove(now)
+
+
 def remove_leftovers(folder: Path, pattern: str, *, age: float = 0.0) -> None:
     """Remove what killed writers of files with such names left, if it is so many seconds old."""
     for left in folder.glob(f".{pattern}.*.tmp"):

@@ -109,10 +109,16 @@ def test_a_damaged_claim_is_somebodys_until_it_expires(path, content):
     claim.end()
 
 
-def test_a_claim_that_somebody_has_just_taken_over_stays_with_them(path):
-    write(path, token="new")
-    assert not claims._put_aside(path, {"token": "dead"})
-    assert json.loads(path.read_bytes())["token"] == "new"
+def test_a_claim_that_somebody_has_just_taken_over_stays_with_them(path, monkeypatch):
+    claim = Claim.take(path)
+    before = path.read_bytes()
+    write(path, token="new", process=2**22 + 1)  # a number that no process has
+    after = path.read_bytes()
+    seen = iter([before, after])
+    monkeypatch.setattr(claims, "_content", lambda path: next(seen, after))
+    claim.end()
+    assert path.read_bytes() == after
+    assert os.listdir(path.parent) == [path.name]
 
 
 def take_and_tell(path, barrier, answers):

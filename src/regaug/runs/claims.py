@@ -5,14 +5,13 @@ import os
 import platform
 import secrets
 import socket
-import tempfile
 import threading
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
-from regaug._files import MALFORMED, create_whole, dump
+from regaug._files import MALFORMED, create_whole, dump, remove_exactly, seconds_unchanged
 
 # Seconds after which the time of a claim is renewed, and after which one that is not is nobody's.
 BEAT, EXPIRY = 5.0, 60.0
@@ -42,14 +41,14 @@ class Claim:
     def take(cls, path: Path) -> Self | None:
         """Claim what a file stands for; None if somebody else has done so. The folder is made."""
         token = secrets.token_hex(8)
-        owner = {"process": os.getpid(), "system": _system(), "token": token}
+        own = dump({"process": os.getpid(), "system": _system(), "token": token})
         path.parent.mkdir(parents=True, exist_ok=True)
         for _ in range(2):
-            create_whole(path, dump(owner), sync=False)
-            found = _read(path)
-            if found.get("token") == token:
+            create_whole(path, own, sync=False)
+            found = _content(path)
+            if found == own:
                 return cls(path, token)
-            if not _is_nobodys(path, found) or not _put_aside(path, found):
+            if not _is_nobodys(path, found) or not remove_exactly(path, found):
                 return None
         return None
 
@@ -57,9 +56,8 @@ class Claim:
         """Let others have it; with ``keep`` only once the file is removed, or has expired."""
         self._has_ended.set()
         _tokens.discard(self.token)
-        if not keep and _read(self.path).get("token") == self.token:
-            with suppress(OSError):
-                self.path.unlink()
+        if not keep and self.token.encode() in (found := _content(self.path)):
+            remove_exactly(self.path, found)
 
     def _renew(self) -> None:
         while not self._has_ended.wait(BEAT):
@@ -67,44 +65,29 @@ class Claim:
                 os.utime(self.path)
 
 
-def _is_nobodys(path: Path, owner: dict[str, Any]) -> bool:
+def _is_nobodys(path: Path, content: bytes) -> bool:
+    owner = _read(content)
     process = owner.get("process")
     if owner.get("system") == _system() and isinstance(process, int):
         if process == os.getpid():
             return owner.get("token") not in _tokens
         if not _is_alive(process):
             return True
-    try:
-        # The clock of the disk, which may be that of another machine.
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".", suffix=".tmp") as now:
-            return os.stat(now.name).st_mtime - path.stat().st_mtime > EXPIRY
-    except FileNotFoundError:  # it has just been removed
-        return True
+    return seconds_unchanged(path) > EXPIRY
 
 
-def _put_aside(path: Path, owner: dict[str, Any]) -> bool:
-    """Remove a claim; say whether it was that of this owner."""
-    aside = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
-    try:
-        os.replace(path, aside)
-    except FileNotFoundError:  # others did
-        return True
-    except OSError:
-        return False
-    if _read(aside) != owner:  # somebody else has taken it meanwhile
-        with suppress(OSError):
-            os.replace(aside, path)
-        return False
+def _content(path: Path) -> bytes:
+    """Return what is in a claim; nothing if it is gone."""
     with suppress(OSError):
-        aside.unlink()
-    return True
+        return path.read_bytes()
+    return b""
 
 
-def _read(path: Path) -> dict[str, Any]:
-    """Return what a claim says; nothing if it is gone or damaged."""
+def _read(content: bytes) -> dict[str, Any]:
+    """Return what a claim says; nothing if it is damaged."""
     try:
-        found = json.loads(path.read_bytes())
-    except (OSError, *MALFORMED):
+        found = json.loads(content)
+    except MALFORMED:
         return {}
     return found if isinstance(found, dict) else {}
 
