@@ -174,7 +174,8 @@ def start(folder):
 
 
 def finish(*children):
-    if any([os.waitpid(child, 0)[1] for child in children]):
+    statuses = [os.waitpid(child, 0)[1] for child in children]  # of all of them
+    if any(statuses):
         sys.exit("a study that nobody killed has failed")
 
 
@@ -234,16 +235,11 @@ def begin(folder, jobs, executor):
 
 
 def start_anew(folder, executor="process"):
-    code = (
-        "import importlib.util, sys; "
-        "spec = importlib.util.spec_from_file_location('survival', sys.argv[1]); "
-        "sys.modules['survival'] = module = importlib.util.module_from_spec(spec); "
-        "spec.loader.exec_module(module); module.begin(sys.argv[2], 2, sys.argv[3])"
-    )
+    # Workers import the net from there, too.
     folders = [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
+    code = "import sys, test_survival; test_survival.begin(sys.argv[1], 2, sys.argv[2])"
     return subprocess.Popen(
-        [sys.executable, "-c", code.replace("survival", "test_survival"), __file__, str(folder)]
-        + [executor],
+        [sys.executable, "-c", code, str(folder), executor],
         env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(folders)},
         stderr=subprocess.PIPE,
         text=True,
@@ -291,3 +287,25 @@ def test_ten_kills_of_a_study_with_two_workers_leave_no_trace(tmp_path, monkeypa
     counted = epochs(log)
     assert len(counted) == EPOCHS * RUNS
     assert sum(counted.values()) - len(counted) <= 2 * kills
+
+
+@pytest.mark.serial
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
+def test_a_killed_worker_of_ray_goes_on_from_its_last_epoch(tmp_path, monkeypatch, whole):
+    pytest.importorskip("ray", reason='needs Ray: pip install "regaug[ray]"')
+    log, folder = tmp_path / "log", tmp_path / "study"
+    monkeypatch.setenv(LOG, str(log))
+    monkeypatch.setenv(PAUSE, "0.5")
+    study = start_anew(folder, executor="ray")
+    deadline = time.monotonic() + 240
+    while sum(epochs(log).values()) < 9 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    titles = {pid: Path(f"/proc/{pid}/cmdline").read_bytes() for pid in children_of(study.pid)}
+    os.kill(next(pid for pid, title in titles.items() if b"ray::_do" in title), signal.SIGKILL)
+    study.communicate(timeout=300)
+    assert study.returncode == 0
+    check_same(folder, whole)
+    counted = epochs(log)
+    assert len(counted) == EPOCHS * RUNS
+    assert sum(counted.values()) - len(counted) <= 1
