@@ -255,6 +255,39 @@ def test_an_entry_of_another_type_is_named(kind, value):
         _files.entry({}, "rate", kind)
 
 
+def test_a_file_is_removed_if_it_holds_what_was_expected(tmp_path):
+    file = tmp_path / "claim"
+    assert _files.remove_exactly(file, b"mine")  # it is gone already
+    file.write_bytes(b"another's")
+    assert not _files.remove_exactly(file, b"mine")
+    assert file.read_bytes() == b"another's"
+    assert _files.remove_exactly(file, b"another's")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_time_since_a_file_was_written_is_that_of_its_disk(tmp_path):
+    file = tmp_path / "claim"
+    assert _files.seconds_unchanged(file) == math.inf
+    file.touch()
+    assert _files.seconds_unchanged(file) < 60
+    os.utime(file, (0, 0))
+    assert _files.seconds_unchanged(file) > 1e9
+    assert list(tmp_path.iterdir()) == [file]
+
+
+@pytest.mark.parametrize("sync", [True, False])
+def test_a_file_is_on_the_disk_before_its_writer_goes_on_if_that_is_wanted(
+    tmp_path, monkeypatch, sync
+):
+    synced = []
+    real = os.fsync
+    monkeypatch.setattr(_files.os, "fsync", lambda number: synced.append(number) or real(number))
+    _files.write_bytes(tmp_path / "whole", b"a", sync=sync)
+    _files.create_whole(tmp_path / "new", b"a", sync=sync)
+    assert bool(synced) == sync
+    assert (tmp_path / "whole").read_bytes() == (tmp_path / "new").read_bytes() == b"a"
+
+
 def test_every_changed_byte_breaks_the_seal():
     line = _files.seal({"key": "a", "values": [0.5, None]})
     assert json.loads(line)["values"] == [0.5, None]

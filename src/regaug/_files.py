@@ -54,12 +54,13 @@ def explain(error: OSError) -> str:
 # Writing.
 
 
-def write_whole(path: Path, write: Callable[[Path], object]) -> None:
+def write_whole(path: Path, write: Callable[[Path], object], *, sync: bool = True) -> None:
     """Let ``write`` make a file or a folder under another name, and put it in place when complete.
 
     A process killed at any moment, a full disk or an error in ``write`` leave ``path`` as it was. A
     file takes the place of another at once. A folder cannot: the old one steps aside for a moment,
-    and :func:`find_folder` knows where it is if that moment was the last one.
+    and :func:`find_folder` knows where it is if that moment was the last one. Without ``sync`` that
+    does not hold for a machine that loses its power: the file may be damaged then.
     """
     temporary = _temporary(path)
     try:
@@ -69,8 +70,9 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
         if temporary.is_dir():
             _swap_folder(temporary, path)
         else:
-            with open(temporary, "r+b") as file:
-                os.fsync(file.fileno())
+            if sync:
+                with open(temporary, "r+b") as file:
+                    os.fsync(file.fileno())
             os.replace(temporary, path)
     except RegaugError:
         raise
@@ -78,12 +80,13 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
         raise FileError(f"Could not write {path}: {explain(error)}") from error
     finally:
         _remove(temporary)
-    sync_folder(path.parent)
+    if sync:
+        sync_folder(path.parent)
 
 
-def write_bytes(path: Path, content: bytes) -> None:
+def write_bytes(path: Path, content: bytes, *, sync: bool = True) -> None:
     """Write a file, all of it or nothing."""
-    write_whole(path, lambda temporary: temporary.write_bytes(content))
+    write_whole(path, lambda temporary: temporary.write_bytes(content), sync=sync)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -107,17 +110,17 @@ def write_json(path: Path, value: object, *, indent: int | None = None) -> None:
     write_text(path, json.dumps(value, indent=indent) + "\n")
 
 
-def create_whole(path: Path, content: bytes) -> None:
+def create_whole(path: Path, content: bytes, *, sync: bool = True) -> None:
     """Write a file unless there is one: of several processes the first one decides."""
     temporary = _temporary(path)
     with suppress(FileExistsError):
         try:
-            append(temporary, content)
+            append(temporary, content, sync=sync)
             os.link(temporary, path)
         except FileExistsError:
             raise
         except OSError:  # some disks have no links
-            append(path, content, "xb")
+            append(path, content, "xb", sync=sync)
         finally:
             _remove(temporary)
 
@@ -135,10 +138,11 @@ def write_link(path: Path, target: str) -> bool:
     return True
 
 
-def append(path: Path, content: bytes, mode: str = "ab") -> None:
+def append(path: Path, content: bytes, mode: str = "ab", *, sync: bool = True) -> None:
     """Put ``content`` on the disk at the end of a file, all of it, or leave the file as it was.
 
-    Errors are those of the system; what the file is, the caller knows.
+    Without ``sync`` other processes see it, and the disk has it soon. Errors are those of the
+    system; what the file is, the caller knows.
     """
     # Closed every time: on network disks others see what was written before a close.
     with open(path, mode, buffering=0) as file:
@@ -147,14 +151,15 @@ def append(path: Path, content: bytes, mode: str = "ab") -> None:
             left = memoryview(content)
             while left:  # once; an almost full disk takes a part, and fails the second time
                 left = left[file.write(left) :]
-            os.fsync(file.fileno())
+            if sync:
+                os.fsync(file.fileno())
         except BaseException:
             with suppress(OSError):
                 file.truncate(start)
                 if start == 0:
                     path.unlink()
             raise
-    if start == 0:
+    if sync and start == 0:
         sync_folder(path.parent)
 
 
@@ -166,6 +171,40 @@ def sync_folder(folder: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def remove_exactly(path: Path, content: bytes) -> bool:
+    """Remove a file if it still holds this; say whether nobody's is there now.
+
+    Another process may replace it at the same time by one of its own, which then stays.
+    """
+    aside = _temporary(path)
+    try:
+        os.replace(path, aside)
+        if aside.read_bytes() != content:
+            os.replace(aside, path)
+            return False
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    _remove(aside)
+    return True
+
+
+def seconds_unchanged(path: Path) -> float:
+    """Return for how long a file was not written, by the clock of the disk; infinity if it is gone.
+
+    That may be the clock of another machine.
+    """
+    now = _temporary(path)
+    try:
+        now.touch()
+        return now.stat().st_mtime - path.stat().st_mtime
+    except FileNotFoundError:
+        return math.inf
+    finally:
+        _remove(now)
 
 
 def remove_leftovers(folder: Path, pattern: str, *, age: float = 0.0) -> None:

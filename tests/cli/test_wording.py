@@ -25,6 +25,10 @@ PYTHON = re.compile(r"\w\(\.{0,3}|=\.\.\.|\bNone\b|\bregaug\.\w|pandas|\[|<class
         ("compare diabetes --max-minutes 0", "`--max-minutes` must be greater than 0, got 0.0."),
         ("compare diabetes --executor spark", "`--executor` must be one of 'process', 'ray'"),
         ("compare diabetes --ray-address x", "`--ray-address` needs --executor ray, got 'process'"),
+        (
+            "compare diabetes --gpus-per-run 1",
+            "`--gpus-per-run` needs --executor ray, got 'process'",
+        ),
         ("compare diabetes --search grid", "`--search` must be one of 'random', 'tpe'"),
         ("compare houses.csv -t price --split group", "Name the column: --group NAME."),
         (

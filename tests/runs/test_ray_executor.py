@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import re
 import signal
 import subprocess
@@ -10,6 +11,7 @@ import textwrap
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
@@ -17,6 +19,7 @@ from typer.testing import CliRunner
 from regaug import data
 from regaug.cli.main import app
 from regaug.exceptions import ArgumentError, DivergedError, MissingExtraError, RegaugError
+from regaug.runs import ray_executor
 from regaug.runs.executors import pending
 from regaug.runs.ray_executor import run_on_ray, running_ray
 from regaug.runs.store import Store
@@ -86,6 +89,45 @@ def test_a_study_on_ray_has_the_same_table_and_leaves_nothing_behind(ray, table,
     assert not ray.is_initialized()
     assert signal.getsignal(signal.SIGTERM) == before
     assert descendants().keys() <= processes.keys()
+
+
+class FakeRay:
+    """Does at once what Ray would do elsewhere, and notes what is reserved for it."""
+
+    cloudpickle = pickle
+
+    def __init__(self):
+        self.reserved = []
+
+    def remote(self, **options):
+        self.reserved.append(options)
+        return lambda do: SimpleNamespace(remote=lambda place, task: [task])
+
+    def put(self, thing):
+        return thing
+
+    def wait(self, running):
+        return running[:1], running[1:]
+
+    def get(self, reference):
+        return reference
+
+
+@pytest.mark.parametrize("gpus", [0.0, 0.5, 2.0])
+def test_graphics_cards_are_reserved_as_ray_counts_them(monkeypatch, gpus):
+    fake = FakeRay()
+    monkeypatch.setattr(ray_executor, "_ray", lambda: fake)
+    assert list(run_on_ray(Echo(), "ab", jobs=2, gpus=gpus)) == [["a"], ["b"]]
+    (options,) = fake.reserved
+    assert (options["num_gpus"], options["num_cpus"]) == (gpus, 1)
+
+
+@pytest.mark.slow
+def test_graphics_cards_that_are_not_there_are_not_waited_for(ray, table):
+    words = r"`gpus_per_run` is 1000\. Leave it out, or give the address of a cluster"
+    with pytest.raises(RegaugError, match=words):
+        compare(table, trials=1, splits=2, executor="ray", gpus_per_run=1000)
+    assert not ray.is_initialized()
 
 
 @pytest.mark.slow

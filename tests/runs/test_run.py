@@ -186,6 +186,7 @@ SETTINGS = {
     "average": 0.7,
     "patience_share": 0.7,
     "halve": True,
+    "stop_after": 7,
     "method_settings": {"rho": 0.6},
 }
 

@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+from collections import Counter
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -20,6 +21,7 @@ from regaug.runs.record import RunRecord
 from regaug.runs.run import Run
 from regaug.runs.store import Store
 from regaug.runs.tasks import Workforce, do_runs, estimate_seconds, make_tasks
+from regaug.runs.worker import Worker
 from regaug.training import Settings
 from regaug.training.stacked import MOST_RUNS
 
@@ -117,6 +119,7 @@ def test_more_runs_epochs_rows_and_smaller_batches_are_estimated_to_take_longer(
     assert estimate_seconds([], TABLE) < once < estimate_seconds([run, run], TABLE)
     assert of(batch_size=16) < once < of(epochs=80)
     assert of(patience=5) < once  # most runs stop early
+    assert of(stop_after=20) < once == of(stop_after=99)
     larger = {"p": Problem([make_manifold("line", n=400).split()], name="p")}
     assert estimate_seconds([run], larger) > once
     dear = {"p": replace(TABLE["p"], cost=Cost(step=1e-2, sample=1e-3))}
@@ -135,13 +138,17 @@ def test_an_estimate_is_what_it_says():
 # Who does them
 
 
-class Recorder:
-    """Does a task at once, and knows which it has done."""
+class Recorder(Worker):
+    """Does a task at once, and knows which it has done; each when it is asked so many times."""
 
-    def __init__(self, problems=TABLE):
-        self.problems, self.done = problems, []
+    def __init__(self, problems=TABLE, *, times=1, folder=None):
+        super().__init__(list(problems.values()), folder=folder)
+        self.done, self.asked, self.times = [], Counter(), times
 
     def do(self, task):
+        self.asked[task[0].key] += 1
+        if self.asked[task[0].key] < self.times:
+            return []
         self.done.append(task)
         return [RunRecord(run, {}, "finished", 0, 0, 0.0, (1, 1, 1), {}) for run in task]
 
@@ -232,6 +239,68 @@ def test_ctrl_c_finishes_the_task_and_twice_interrupts(store):
     assert len(store.done()) == sum(len(task) for task in worker.done)
 
 
+def test_what_others_do_is_asked_for_again_until_somebody_has_done_it(store, monkeypatch):
+    monkeypatch.setattr(module, "_LOOK", 0.01)
+    runs, told = make_runs(("erm",), 1, 3, baselines=()), []
+    worker = Recorder(OWN, times=3)
+    assert do(worker, store, runs, told.append)
+    assert store.done() == {run.key for run in runs}
+    assert set(worker.asked.values()) == {3}
+    assert [len(records) for records in told] == [1, 1, 1]  # nothing is told of nothing
+
+
+def test_what_another_process_has_finished_meanwhile_is_not_asked_for_again(store, monkeypatch):
+    monkeypatch.setattr(module, "_LOOK", 0.01)
+    runs = make_runs(("erm",), 1, 2, baselines=())
+
+    class Late(Recorder):
+        def do(self, task):
+            if self.asked[task[0].key]:  # the other one has stored it by now
+                raise AssertionError("asked again")
+            other = Store(store.folder, {})
+            for record in Recorder().do(task):
+                other.add(record)
+            self.asked[task[0].key] += 1
+            return []
+
+    assert do(Late(OWN), store, runs)
+
+
+def test_waiting_for_others_ends_with_the_time_and_with_ctrl_c(store, monkeypatch):
+    runs = make_runs(("erm",), 1, 1, baselines=())
+    assert not do(Recorder(OWN, times=10**9), store, runs, max_minutes=0.02 / 60)
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    assert not do(Recorder(OWN, times=10**9), store, runs)
+    timer.join()
+    assert store.done() == set()
+
+
+def test_ctrl_c_and_errors_ask_networks_to_pause_and_the_next_call_goes_on(store):
+    runs, seen = make_runs(("erm",), 1, 2, baselines=()), []
+    worker = Recorder(OWN, folder=store.folder)
+
+    def flags():
+        return [path.name for path in store.folder.glob("checkpoints/pause-*")]
+
+    def press(records):
+        os.kill(os.getpid(), signal.SIGINT)
+        seen.append(flags())
+
+    assert not do(worker, store, runs, press)
+    assert [len(found) for found in seen] == [1]
+    assert not (store.folder / "checkpoints").exists()
+
+    def fail(records):
+        raise ValueError("of the user")
+
+    with pytest.raises(ValueError, match="of the user"):
+        do(worker, store, runs, fail)
+    assert len(flags()) == 1  # what other processes still do is for nobody
+    assert do(worker, store, [*runs, *make_runs(("mixup",), 1, 1, baselines=())])
+    assert flags() == []
+
+
 def test_any_thread_may_do_runs(store):
     runs = make_runs(("erm",), 1)
     thread = threading.Thread(target=do, args=(Recorder(), store, runs))
@@ -247,6 +316,9 @@ def test_any_thread_may_do_runs(store):
         ({"executor": "dask"}, "`executor` must be one of 'process', 'ray', got 'dask'"),
         ({"ray_address": "auto"}, "`ray_address` needs executor=\"ray\", got 'process'"),
         ({"max_minutes": 0.0}, "`max_minutes` must be"),
+        ({"gpus_per_run": -1.0, "executor": "ray"}, "`gpus_per_run` must be"),
+        ({"gpus_per_run": 1.5, "executor": "ray"}, "`gpus_per_run` must be a part of one or a who"),
+        ({"gpus_per_run": 1.0}, "`gpus_per_run` needs executor=\"ray\", got 'process'"),
     ],
 )
 def test_a_workforce_that_cannot_be_is_refused(options, message):

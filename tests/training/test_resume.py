@@ -138,6 +138,61 @@ def test_a_training_stopped_once_ends_the_same(tmp_path, epoch, saved):
     check_same(run("foma-rho at a layer", tmp_path), whole)
 
 
+@pytest.mark.parametrize("case", CASES)
+def test_a_training_that_pauses_goes_on_as_if_it_had_not(tmp_path, case):
+    whole = run(case)
+    make_data, make_model, method, settings, precision = CASES[case]
+    for stop in (3, 4, 9, 99):
+        paused = replace(settings, stop_after=stop)
+        machine = Machine(precision=precision)
+        part = fit(make_model(), make_data(), method, paused, machine=machine, checkpoint=tmp_path)
+        done = min(stop, len(whole.history))
+        assert part.history == whole.history[:done]  # rates are those of all the epochs
+        assert part.ending == ("paused" if stop < len(whole.history) else whole.ending)
+    check_same(run(case, tmp_path), whole)
+
+
+def test_a_pause_needs_no_checkpoint_and_keeps_the_best_epoch_so_far():
+    *given, settings, _ = CASES["erm"]
+    make_data, make_model, method = given
+    part = fit(make_model(), make_data(), method, replace(settings, stop_after=5))
+    assert (part.ending, len(part.history)) == ("paused", 5)
+    errors = [epoch.validation for epoch in part.history]
+    assert part.best_epoch == 1 + errors.index(min(errors))
+
+
+def test_a_pause_does_not_go_on_from_a_later_epoch(tmp_path):
+    make_data, make_model, method, settings, _ = CASES["erm"]
+    whole = run("erm", tmp_path)
+    paused = replace(settings, stop_after=3)
+    part = fit(make_model(), make_data(), method, paused, checkpoint=tmp_path)
+    assert part.history == whole.history[:3]
+    check_same(run("erm", tmp_path), whole)
+
+
+class Few(Checkpoints):
+    """Saves when it is due, and asks for a pause at some epochs."""
+
+    due, over = (), ()
+
+    def is_due(self):
+        self.calls = getattr(self, "calls", 0) + 1
+        return self.calls in self.due
+
+    def is_over(self):
+        self.asked = getattr(self, "asked", 0) + 1
+        return self.asked in self.over
+
+
+def test_checkpoints_say_when_to_save_and_when_to_pause(tmp_path):
+    kept = Few(tmp_path)
+    kept.due, kept.over = (2, 5), (7,)
+    whole, part = run("c-mixup"), run("c-mixup", kept)
+    assert (part.ending, part.history) == ("stopped", whole.history[:7])
+    assert sorted(os.listdir(tmp_path)) == ["epoch-00005.safetensors", "epoch-00007.safetensors"]
+    check_same(run("c-mixup", tmp_path), whole)
+
+
 def test_checkpoints_change_nothing_and_time_adds_up(tmp_path):
     check_same(run("erm", tmp_path / "whole"), run("erm"))
     run_until(10, "erm", tmp_path / "parts")

@@ -85,6 +85,7 @@ def compare(
     jobs: options.Jobs = 2,
     executor: options.ExecutorName = "process",
     ray_address: options.RayAddress = None,
+    gpus_per_run: options.GPUsPerRun = 0.0,
     out: options.Out = Path("runs"),
     as_json: options.AsJSON = False,
 ) -> None:
@@ -126,6 +127,7 @@ def compare(
                 jobs=jobs,
                 executor=executor,  # type: ignore[arg-type]
                 ray_address=ray_address,
+                gpus_per_run=gpus_per_run,
                 max_minutes=max_minutes,
                 out=out,
                 progress=live,

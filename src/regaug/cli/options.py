@@ -70,6 +70,10 @@ RayAddress = Annotated[
     str | None,
     typer.Option(metavar="ADDRESS", help="Where a Ray cluster listens; else Ray runs here."),
 ]
+GPUsPerRun = Annotated[
+    float,
+    typer.Option(metavar="N", help="Graphics cards that Ray gives to a run, such as 0.5."),
+]
 Out = Annotated[
     Path, typer.Option(metavar="FOLDER", help="Folder that keeps every finished run, below it.")
 ]

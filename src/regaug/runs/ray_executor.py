@@ -25,11 +25,11 @@ _SILENT = logging.ERROR
 
 
 @contextmanager
-def running_ray(*, jobs: int, address: str | None = None) -> Iterator[None]:
+def running_ray(*, jobs: int, address: str | None = None, gpus: float = 0.0) -> Iterator[None]:
     """Have Ray for a while: the one this process is connected to, or one that ends afterwards.
 
     A cluster listens at ``address``, such as ``"auto"`` or ``"10.0.0.1:6379"``; without one, Ray is
-    started on this machine with ``jobs`` CPUs.
+    started on this machine with ``jobs`` CPUs. Then it must have the ``gpus`` that a task needs.
     """
     ray = _ray()
     if ray.is_initialized():
@@ -45,19 +45,28 @@ def running_ray(*, jobs: int, address: str | None = None) -> Iterator[None]:
                 ray.init(address or "local", log_to_driver=False, logging_level=_SILENT, **here)
             except (ray.exceptions.RayError, OSError, RuntimeError, ValueError) as error:
                 raise _unusable(address, error) from error
+            there = ray.cluster_resources().get("GPU", 0.0)
+            if address is None and gpus > there:  # it would wait for ever
+                raise RegaugError(
+                    f"Ray finds {there:g} graphics cards on this machine, and `gpus_per_run` is "
+                    f"{gpus:g}. Leave it out, or give the address of a cluster (`ray_address`)."
+                )
             yield
         finally:
             ray.shutdown()
 
 
-def run_on_ray(worker: Worker, tasks: Iterable[Task], *, jobs: int) -> Iterator[list[RunRecord]]:
+def run_on_ray(
+    worker: Worker, tasks: Iterable[Task], *, jobs: int, gpus: float = 0.0
+) -> Iterator[list[RunRecord]]:
     """Do tasks on Ray, inside of :func:`running_ray`; see ``executors.run_in_processes``.
 
-    A task has one CPU and one thread, wherever it runs. If its process is killed it starts again.
-    Results come back to this process; no other one writes anything.
+    A task has one CPU and one thread, wherever it runs, and ``gpus`` as Ray counts them. If its
+    process is killed it starts again; a network that has kept its state goes on from there. Records
+    come back to this process, and no other one writes them.
     """
     ray = _ray()
-    do = ray.remote(num_cpus=1, max_retries=_RETRIES)(_do)
+    do = ray.remote(num_cpus=1, num_gpus=gpus, max_retries=_RETRIES)(_do)
     # Ray can send classes of a notebook too.
     place = ray.put((worker, pack(ray.cloudpickle.dumps)))
     running: list[Any] = []

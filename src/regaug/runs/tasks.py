@@ -31,6 +31,8 @@ Report = Callable[[Sequence[RunRecord]], None]
 _BASELINE, _NUMBER, _START = 0.5, 2e-5, 2.0
 # The share of its epochs that a run takes which may end early.
 _STOPPED = 0.45
+# Seconds after which to look whether somebody else has finished the runs that are left.
+_LOOK = 1.0
 
 
 @dataclass(frozen=True)
@@ -43,12 +45,15 @@ class Workforce:
             depend on it either.
         ray_address: Where a Ray cluster listens; None starts Ray on this machine.
         max_minutes: Start nothing new after so many minutes.
+        gpus_per_run: What Ray reserves for every run, such as 1 or 0.5; of a graphics card that
+            several runs share each has a part. Untried, as no such machine was at hand.
     """
 
     jobs: int = 1
     executor: Executor = "process"
     ray_address: str | None = None
     max_minutes: float | None = None
+    gpus_per_run: float = 0.0
 
     def __post_init__(self) -> None:
         check_integer("jobs", self.jobs, 1)
@@ -57,6 +62,17 @@ class Workforce:
             raise ArgumentError(f'`ray_address` needs executor="ray", got {self.executor!r}.')
         if self.max_minutes is not None:
             check_range("max_minutes", self.max_minutes, 0.0, open_low=True)
+        check_range("gpus_per_run", self.gpus_per_run, 0.0)
+        if self.gpus_per_run > 1.0 and self.gpus_per_run % 1.0:
+            raise ArgumentError(
+                "`gpus_per_run` must be a part of one or a whole number, as Ray has it, got "
+                f"{self.gpus_per_run!r}."
+            )
+        if self.gpus_per_run and self.executor != "ray":
+            raise ArgumentError(
+                f'`gpus_per_run` needs executor="ray", got {self.executor!r}: processes of this '
+                "machine share the first graphics card that is there."
+            )
 
 
 def make_tasks(runs: Iterable[Run], problems: Mapping[str, Problem]) -> list[Task]:
@@ -108,7 +124,7 @@ def estimate_seconds(runs: Iterable[Run], problems: Mapping[str, Problem]) -> fl
         if run.settings is None:
             total += _BASELINE + _NUMBER * numbers
             continue
-        epochs = float(run.settings.epochs)
+        epochs = float(min(run.settings.epochs, run.settings.stop_after or math.inf))
         if run.settings.patience is not None or run.settings.halve:
             epochs = min(epochs, max(10.0, _STOPPED * epochs))
         steps = max(1, n // run.settings.batch_size)
@@ -129,13 +145,14 @@ def do_runs(
     """Do the runs that a store does not have yet, and put their records there.
 
     A round is asked for when the one before is finished; ``total`` counts the runs of all rounds.
-    The first Ctrl-C finishes what is running and starts nothing new; the second interrupts.
-    ``report`` gets the records of every finished task; ``origins`` says of them what another study
-    must have in common to take them over. Returns whether all runs are done.
+    The first Ctrl-C finishes what is running, of networks the epoch, and starts nothing new; the
+    second interrupts. ``report`` gets the records of every finished task; ``origins`` says of them
+    what another study must have in common to take them over. Returns whether all runs are done.
     """
     minutes = workforce.max_minutes
     end = None if minutes is None else time.monotonic() + 60 * minutes
-    with _stoppable() as stopped, _workers(workforce, worker) as execute:
+    worker.resume()
+    with _stoppable(worker) as stopped, _workers(workforce, worker) as execute, _pausing(worker):
 
         def is_over() -> bool:
             return stopped.is_set() or (end is not None and time.monotonic() > end)
@@ -145,18 +162,46 @@ def do_runs(
 
         for runs in rounds:
             tasks = leave_out_done(make_tasks(runs, worker.problems), store.done())
-            for records in execute(worker, pending(tasks, is_done=is_done, is_over=is_over)):
-                # Of a task that a kill cut short, or that others do too, some may be there.
-                known = store.done()
-                named = origins.of(tuple(own.run for own in records)) if origins else {}
-                for record in records:
-                    if record.run.key not in known:
-                        store.add(record, origin=named.get(record.run.key, ""))
-                if report is not None:
-                    report(records)
-            if is_over():  # perhaps in the middle of a round
-                return len(store.done()) >= total
+            while tasks:
+                finished: set[str] = set()
+                for records in execute(worker, pending(tasks, is_done=is_done, is_over=is_over)):
+                    # Nothing comes of a network that has paused, or that somebody else trains.
+                    finished |= _keep(records, store, worker, origins)
+                    if records and report is not None:
+                        report(records)
+                if is_over():  # perhaps in the middle of a round
+                    worker.resume()
+                    return len(store.done()) >= total
+                known = finished | store.done()
+                tasks = [task for task in tasks if not {run.key for run in task} <= known]
+                if tasks and not finished:
+                    stopped.wait(_LOOK)
     return True
+
+
+def _keep(
+    records: Sequence[RunRecord], store: Store, worker: Worker, origins: Origins | None
+) -> set[str]:
+    """Put the records of a task into a store; return the keys of their runs."""
+    # Of a task that a kill cut short, or that others do too, some may be there.
+    known = store.done() if records else set()
+    named = origins.of(tuple(own.run for own in records)) if origins and records else {}
+    for record in records:
+        if record.run.key not in known:
+            store.add(record, origin=named.get(record.run.key, ""))
+        if record.ending != "paused":
+            worker.forget(record.run)
+    return {record.run.key for record in records}
+
+
+@contextmanager
+def _pausing(worker: Worker) -> Iterator[None]:
+    """Let networks pause that other processes train for this one, if it fails."""
+    try:
+        yield
+    except BaseException:
+        worker.pause()
+        raise
 
 
 @contextmanager
@@ -168,8 +213,9 @@ def _workers(
     if workforce.executor == "ray":
         from regaug.runs.ray_executor import run_on_ray, running_ray
 
-        with running_ray(jobs=jobs, address=workforce.ray_address):
-            yield partial(run_on_ray, jobs=jobs)
+        gpus = workforce.gpus_per_run
+        with running_ray(jobs=jobs, address=workforce.ray_address, gpus=gpus):
+            yield partial(run_on_ray, jobs=jobs, gpus=gpus)
     elif jobs == 1:
         yield run_here
     else:
@@ -178,7 +224,7 @@ def _workers(
 
 
 @contextmanager
-def _stoppable() -> Iterator[threading.Event]:
+def _stoppable(worker: Worker) -> Iterator[threading.Event]:
     """Let the first Ctrl-C ask for an end after what is running; the second one interrupts."""
     stopped = threading.Event()
 
@@ -186,6 +232,7 @@ def _stoppable() -> Iterator[threading.Event]:
         if stopped.is_set():
             raise KeyboardInterrupt
         stopped.set()
+        worker.pause()
 
     with handling(signal.SIGINT, stop):
         yield stopped

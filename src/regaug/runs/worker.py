@@ -1,16 +1,21 @@
 """Who does runs: a copy is sent to every process."""
 
+import secrets
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache, partial
+from pathlib import Path
 
 from regaug.data.base import Split
-from regaug.exceptions import DivergedError, NonFiniteError
+from regaug.exceptions import CheckpointError, DivergedError, NonFiniteError
 from regaug.problems import Problem
 from regaug.runs.record import RunRecord
 from regaug.runs.run import Run
-from regaug.training import Machine, RunResult, Settings, fit, fit_many
+from regaug.runs.unfinished import CHECKPOINTS, Unfinished, clear_all
+from regaug.training import RunResult, Settings, fit, fit_many
 from regaug.training.baselines import fit_baseline
 from regaug.training.settings import Recorded
+from regaug.training.state import write_state
 
 # What a worker does in one go: runs that share a problem and a method.
 Task = tuple[Run, ...]
@@ -18,25 +23,48 @@ Task = tuple[Run, ...]
 
 # Learning curves have a point after so many epochs.
 _EVERY = 10
+# Where a study keeps the weights of its networks.
+NETS = "nets"
 
 
 class Worker:
-    """Does the runs of some problems.
+    """Does the runs of some problems, networks on the accelerator that is there.
 
-    With ``details`` the records keep what a report shows: learning curves and some predictions.
-    Stacked runs end ``until`` a time, in seconds since 1970, with the best they have then.
+    A run of a network of the user's own, if there is a ``folder``, keeps its state there while it
+    trains, so that whoever does it again goes on from there, and leaves the weights of its best
+    epoch (``nets/<key of the run>.safetensors``) when it has finished. It pauses when it is asked
+    to (:meth:`pause`).
+
+    Args:
+        problems: What the runs are of.
+        details: Keep what a report shows in the records: learning curves and some predictions.
+        until: A time, in seconds since 1970. Stacked runs end then with the best they have, and
+            networks pause, if there is a folder.
+        folder: A study's folder. Where it is not there, as on another machine with disks of its
+            own, nothing is kept.
     """
 
     def __init__(
-        self, problems: Sequence[Problem], *, details: bool = False, until: float | None = None
+        self,
+        problems: Sequence[Problem],
+        *,
+        details: bool = False,
+        until: float | None = None,
+        folder: str | Path | None = None,
     ) -> None:
         self.problems: Mapping[str, Problem] = {problem.name: problem for problem in problems}
         self.details, self.until = details, until
+        # A process of Ray works in another folder than this one.
+        self.folder = None if folder is None else Path(folder).absolute()
+        self._session = secrets.token_hex(8)
         self._recorded: tuple[Recorded, ...] = ("train", "validation", "test") if details else ()
         self._prepare = lru_cache(maxsize=32)(self._prepare_split)
 
     def do(self, task: Task) -> list[RunRecord]:
-        """Return what came out of every run of a task."""
+        """Return what came out of every run of a task, but of networks that are not finished.
+
+        Those have paused, or another process trains them.
+        """
         problem = self.problems[task[0].problem]
         if task[0].is_baseline:
             return [self._fit_baseline(run) for run in task]
@@ -50,7 +78,8 @@ class Worker:
                 until=self.until,
             )
         else:
-            return [self._fit(run) for run in task]
+            records = [self._fit(run) for run in task]
+            return [record for record in records if record is not None]
         return [self._record(*pair) for pair in zip(task, results, strict=True)]
 
     def _fit_baseline(self, run: Run) -> RunRecord:
@@ -62,22 +91,79 @@ class Worker:
             return RunRecord.diverged(run, problem.splits[run.split])
         return self._record(run, result)
 
-    def _fit(self, run: Run) -> RunRecord:
-        """Train one net by itself."""
+    def pause(self) -> None:
+        """Ask the copies of this worker, wherever they are, to pause networks after an epoch."""
+        if self._flag is not None:
+            with suppress(OSError):
+                self._flag.parent.mkdir(exist_ok=True)
+                self._flag.touch()
+
+    def resume(self) -> None:
+        """Take back what :meth:`pause` has asked for."""
+        if self._flag is not None:
+            with suppress(OSError):
+                self._flag.unlink(missing_ok=True)
+                self._flag.parent.rmdir()  # if there is nothing else in it
+
+    def forget(self, run: Run) -> None:
+        """Remove the state of a run whose record is safe."""
+        if self.folder is not None and self._is_kept(run):
+            Unfinished(self.folder, run).clear()
+
+    def forget_all(self) -> None:
+        """Remove the states of all runs: those that are there will never go on."""
+        if self.folder is not None:
+            clear_all(self.folder)
+
+    @property
+    def _flag(self) -> Path | None:
+        """The file that asks for a pause, not in others who work on the same folder."""
+        if self.folder is None or all(own.is_stacked for own in self.problems.values()):
+            return None
+        return self.folder / CHECKPOINTS / f"pause-{self._session}"
+
+    def _is_kept(self, run: Run) -> bool:
+        return not run.is_baseline and not self.problems[run.problem].is_stacked
+
+    def _fit(self, run: Run) -> RunRecord | None:
+        """Train one net by itself; None if it has paused, or somebody else does it."""
+        if self.folder is None or not self._is_kept(run) or not self.folder.is_dir():
+            return self._train(run)[0]
+        unfinished = Unfinished(self.folder, run, until=self.until, flag=self._flag)
+        claim = unfinished.claim()
+        if claim is None:
+            return None
+        is_finished = False
+        try:
+            record, result = self._train(run, unfinished)
+            is_finished = record.ending not in ("paused", "stopped")
+            if is_finished and result is not None and record.scores:
+                write_state(self.folder / NETS / f"{run.key}.safetensors", result.weights)
+        finally:
+            # Who stores the record of a finished run forgets its state, and the claim with it.
+            claim.end(keep=is_finished)
+        return None if record.ending == "stopped" else record
+
+    def _train(
+        self, run: Run, unfinished: Unfinished | None = None
+    ) -> tuple[RunRecord, RunResult | None]:
+        """Return what came out of a training, without a result if it has diverged."""
         problem, settings = self.problems[run.problem], run.settings or Settings()
         split = self._prepare(run.problem, run.split, run.log)
-        try:
-            result = fit(
-                problem.make_net(split, run.seed),
-                split,
-                run.method,
-                settings,
-                machine=Machine("cpu"),
-                record=self._recorded,
-            )
-        except (DivergedError, NonFiniteError):  # no reason to end all the others
-            return RunRecord.diverged(run, problem.splits[run.split])
-        return self._record(run, result)
+        while True:
+            try:
+                net = problem.make_net(split, run.seed)
+                result = fit(
+                    net, split, run.method, settings, checkpoint=unfinished, record=self._recorded
+                )
+                return self._record(run, result), result
+            except (DivergedError, NonFiniteError):  # no reason to end all the others
+                return RunRecord.diverged(run, problem.splits[run.split]), None
+            except CheckpointError:
+                # Damaged, or the network is another one now: go on from the one before, if that
+                # can be used, or from the beginning.
+                if unfinished is None or not unfinished.drop_latest():
+                    raise
 
     def _record(self, run: Run, result: RunResult) -> RunRecord:
         split = self.problems[run.problem].splits[run.split]
@@ -87,5 +173,5 @@ class Worker:
         return self.problems[problem].split(number, log=log)
 
     def __reduce__(self) -> tuple[object, ...]:
-        problems = tuple(self.problems.values())
-        return partial(type(self), problems, details=self.details, until=self.until), ()
+        make = partial(type(self), details=self.details, until=self.until, folder=self.folder)
+        return make, (tuple(self.problems.values()),), {"_session": self._session}

@@ -84,6 +84,7 @@ def compare(
     jobs: int = 1,
     executor: Executor = "process",
     ray_address: str | None = None,
+    gpus_per_run: float = 0.0,
     max_minutes: float | None = None,
     out: str | Path | None = None,
     progress: bool | Observer | None = None,
@@ -121,7 +122,10 @@ def compare(
         executor: ``"process"``, or ``"ray"`` for workers on Ray, which is an extra. The result does
             not depend on it either.
         ray_address: Where a Ray cluster listens; None starts Ray on this machine.
-        max_minutes: Start nothing new after so many minutes, and report on what is finished.
+        gpus_per_run: Graphics cards that Ray reserves for every run, such as 1 or 0.5. Without it
+            Ray gives none; processes of this machine take the first one there is. Untried.
+        max_minutes: Start nothing new after so many minutes, and report on what is finished. A
+            network of your own pauses then after its epoch; the same call goes on there.
         out: The folder of all studies, as ``--out`` of the command. This one is kept below it, in a
             folder that is named after the table and what was asked for, such as
             ``out/houses/quick``: every finished run, what is known of the data, the report and the
@@ -132,7 +136,7 @@ def compare(
     Returns:
         The study; ``print(study)`` shows the table and says what it means.
     """
-    workforce = Workforce(jobs, executor, ray_address, max_minutes)
+    workforce = Workforce(jobs, executor, ray_address, max_minutes, gpus_per_run)
     table = _open(data, target=target, group=group, time=time, drop=drop)
     if isinstance(table, Problem):
         problem = table
@@ -193,9 +197,15 @@ def run_plan(
     if targets is not None:
         write_targets(folder, targets)
     rounds = plan_rounds(plan.runs, store.records, config=plan.config)
-    worker, total = Worker([plan.problem], details=True), len(plan.runs)
-    origins = Origins([plan.problem])
-    do_runs(worker, rounds, store, total=total, workforce=workforce, report=tell, origins=origins)
+    # Stacks are finished: what they would have by then is no result that can go on.
+    minutes = None if plan.problem.is_stacked else workforce.max_minutes
+    until = None if minutes is None else clock.time() + 60 * minutes
+    worker = Worker([plan.problem], details=True, until=until, folder=folder)
+    total, origins = len(plan.runs), Origins([plan.problem])
+    if do_runs(
+        worker, rounds, store, total=total, workforce=workforce, report=tell, origins=origins
+    ):
+        worker.forget_all()
     records = list(store.records().values())
     study = Study.read(plan.config, records, targets=targets, facts=facts)
     return replace(study, folder=folder, data=data)

@@ -5,7 +5,7 @@ import re
 import zlib
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
@@ -29,17 +29,33 @@ class Checkpoints:
 
     One process writes. The last two are kept. A process killed at any moment, or a full disk,
     leaves the earlier ones as they are, and never a checkpoint that is half there.
+
+    A training saves after every epoch and is never asked to pause; a child may say otherwise
+    (:meth:`is_due`, :meth:`is_over`).
     """
+
+    # Whether a machine that loses its power must not lose a checkpoint either.
+    _sync = True
+    # Seconds after which what a killed process has left half-written is nobody's.
+    _age = 0.0
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
 
+    def is_due(self) -> bool:
+        """Tell whether to save after the epoch that has just ended."""
+        return True
+
+    def is_over(self) -> bool:
+        """Tell whether the training is to end with its last epoch, and go on some other time."""
+        return False
+
     def save(self, epoch: int, state: Mapping[str, object]) -> None:
         """Write the state after so many epochs, then remove all others but the one before it."""
         epoch = check_integer("epoch", epoch, 0)
-        remove_leftovers(self.folder, "epoch-*.safetensors")
+        remove_leftovers(self.folder, "epoch-*.safetensors", age=self._age)
         try:
-            write_state(self.path(epoch), state)
+            write_state(self.path(epoch), state, sync=self._sync)
         except FileError as error:
             last = self._epochs()[-1:]
             left = f" The checkpoint of epoch {last[0]} is untouched." if last else ""
@@ -48,12 +64,12 @@ class Checkpoints:
         with suppress(OSError):  # the state is safe, and the next call tries again
             self._remove_all_but({epoch, *before[-1:]})
 
-    def latest(self) -> tuple[int, dict[str, object]] | None:
-        """Return the newest epoch and its state; None if nothing was saved.
+    def latest(self, most: int | None = None) -> tuple[int, dict[str, object]] | None:
+        """Return the newest epoch, not after epoch ``most``, and its state; None if there is none.
 
         A damaged one is an error, which names the file to delete to go on from the one before.
         """
-        epochs = self._epochs()
+        epochs = [epoch for epoch in self._epochs() if most is None or epoch <= most]
         if not epochs:
             return None
         file = self.path(epochs[-1])
@@ -159,8 +175,8 @@ def _by_parameter(values: Mapping[str, object]) -> dict[int, dict[str, Tensor]]:
 
 
 def describe(method: str, settings: Settings, split: Split) -> dict[str, object]:
-    """Return plain values that say which training this is."""
-    options = settings.to_dict()
+    """Return plain values that say which training this is, wherever it pauses."""
+    options = replace(settings, stop_after=None).to_dict()
     own = options.pop("method_settings")
     return {
         "method": method,

@@ -42,7 +42,7 @@ def fit(
     settings: Settings | None = None,
     *,
     machine: Machine | None = None,
-    checkpoint: str | Path | None = None,
+    checkpoint: str | Path | Checkpoints | None = None,
     record: Sequence[Recorded] = ("train", "validation", "test"),
     progress: bool = False,
 ) -> RunResult:
@@ -61,7 +61,9 @@ def fit(
         settings: Epochs, rates, seed, and changes to the method's own settings.
         machine: Device, precision, and processes that read; the best device there is if None.
         checkpoint: A folder. The state is saved there after every epoch, and the same call goes on
-            from it, to the same result as without the interruption.
+            from it, to the same result as without the interruption. Or
+            :class:`regaug.training.checkpoint.Checkpoints`, which may save less often, and may
+            ask the training to pause.
         record: Parts whose error is in the history; ``"validation"`` always is.
         progress: Show a progress bar with the current validation error.
 
@@ -134,26 +136,22 @@ class _Training:
         self.best_epoch, self.best_weights = 0, self._weights()
         self.seconds = 0.0
 
-    def run(self, checkpoint: str | Path | None, progress: bool) -> RunResult:
+    def run(self, checkpoint: str | Path | Checkpoints | None, progress: bool) -> RunResult:
         """Train to the end, from the last checkpoint on if there is one."""
-        checkpoints = None if checkpoint is None else Checkpoints(checkpoint)
-        configuration = describe(self.name, self.settings, self.split) | self.setting
-        if checkpoints is not None and (found := checkpoints.latest()) is not None:
-            file = checkpoints.path(found[0])
-            state = TrainingState.read(found[1], file)
-            check_configuration(state.configuration, configuration, checkpoints.folder)
-            self._restore(state, file)
-        is_first = self.fabric.is_global_zero
-        show = progress and is_first
+        checkpoints = Checkpoints(checkpoint) if isinstance(checkpoint, str | Path) else checkpoint
+        configuration: dict[str, object] = {}
+        if checkpoints is not None:
+            configuration = describe(self.name, self.settings, self.split) | self.setting
+            self._go_on(checkpoints, configuration)
+        show = progress and self.fabric.is_global_zero
         with Bar("epoch", self.settings.epochs, len(self.history), show=show) as bar:
             while (ending := why_end(len(self.history), self.best_epoch, self.settings)) is None:
                 start = time.perf_counter()
                 self._train_epoch(len(self.history))
                 self.seconds += time.perf_counter() - start
-                if checkpoints is not None:
-                    if is_first:
-                        checkpoints.save(len(self.history), self._state(configuration).to_dict())
-                    self.fabric.barrier()
+                if checkpoints is not None and self._save(checkpoints, configuration):
+                    ending = "stopped"
+                    break
                 bar.advance(
                     f"{self.settings.metric} {formatting.number(self.history[-1].validation)}"
                 )
@@ -172,6 +170,26 @@ class _Training:
             seconds=self.seconds,
             predict_seconds=scored.seconds,
         )
+
+    def _go_on(self, checkpoints: Checkpoints, configuration: Mapping[str, object]) -> None:
+        """Take up what the last checkpoint holds, if there is one."""
+        # One of a later epoch belongs to the same training with a later pause, or without any.
+        found = checkpoints.latest(self.settings.stop_after)
+        if found is not None:
+            file = checkpoints.path(found[0])
+            state = TrainingState.read(found[1], file)
+            check_configuration(state.configuration, configuration, checkpoints.folder)
+            self._restore(state, file)
+
+    def _save(self, checkpoints: Checkpoints, configuration: Mapping[str, object]) -> bool:
+        """Save after an epoch if it is time for that; say whether to pause here."""
+        ending = why_end(len(self.history), self.best_epoch, self.settings)
+        is_over = ending is None and bool(self.fabric.broadcast(checkpoints.is_over()))
+        is_needed = is_over or ending == "paused"
+        if self.fabric.is_global_zero and (is_needed or checkpoints.is_due()):
+            checkpoints.save(len(self.history), self._state(configuration).to_dict())
+        self.fabric.barrier()
+        return is_over
 
     def _train_epoch(self, epoch: int) -> None:
         # Every epoch has seeds of its own, so that a training can go on from its end without a

@@ -50,6 +50,9 @@ class Settings:
             process finds (:func:`regaug.training.stacked.groundwork.column_factors`).
         average: Share that the mean of the weights over the epochs keeps when an epoch is added to
             it; that mean is what is judged after an epoch, and the result. 0 for the weights alone.
+        stop_after: Pause after so many epochs; None does not. Rates and ``anneal`` go on as for all
+            ``epochs``, so that the same training with a later ``stop_after``, or without one,
+            continues from the checkpoint of this one. Not for runs of a stack.
         halve: Whether a run of a stack may end early because others of its split are ahead: the
             worse half of them do after a fifth of the epochs, and again about half-way.
         method_settings: Changes to the method's own settings, such as ``{"rho": 0.95}``.
@@ -72,6 +75,7 @@ class Settings:
     relevance: bool = False
     average: float = 0.0
     halve: bool = False
+    stop_after: int | None = None
     method_settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -93,6 +97,8 @@ class Settings:
             check_range("clip", self.clip, 0.0, open_low=True)
         if self.patience is not None:
             check_integer("patience", self.patience, 1)
+        if self.stop_after is not None:
+            check_integer("stop_after", self.stop_after, 1)
         check_range("patience_share", self.patience_share, 0.0)
 
     def rate_at(self, progress: float) -> float:
@@ -125,8 +131,11 @@ class Settings:
         return cls(**{**values, "method_settings": listed})
 
 
-# What hardly any network but the table net has other than so.
-_RARE = ("patience_share", "frequencies", "spread", "linear", "relevance", "average", "halve")
+# What hardly any network but the table net has other than so, and what few trainings have.
+_RARE = (
+    *("patience_share", "frequencies", "spread", "linear", "relevance", "average", "halve"),
+    "stop_after",
+)
 _USUAL = {name: getattr(Settings, name) for name in _RARE}
 
 

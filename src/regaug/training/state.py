@@ -16,10 +16,13 @@ DTYPES = (
 )
 
 
-def write_state(path: Path, state: Mapping[str, object]) -> None:
-    """Write a nested state, as :func:`pack` takes it, as one safetensors file, without pickle."""
+def write_state(path: Path, state: Mapping[str, object], *, sync: bool = True) -> None:
+    """Write a nested state, as :func:`pack` takes it, as one safetensors file, without pickle.
+
+    ``sync`` is that of :func:`regaug._files.write_whole`.
+    """
     tree, tensors = pack("state", state)
-    write_bytes(path, dump_tensors(tensors, {"state": tree})[0])
+    write_bytes(path, dump_tensors(tensors, {"state": tree})[0], sync=sync)
 
 
 def read_state(path: Path) -> dict[str, object]:

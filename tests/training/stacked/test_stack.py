@@ -391,6 +391,7 @@ def one(**method):
         (("cems", one(place="layer")), {}, PlaceError, "neighbors='batch'"),
         (("mixup", one(place="layers", append=True)), {}, ArgumentError, "a single layer"),
         (("c-mixup", one(place="layers")), {}, ArgumentError, "a single layer"),
+        (("erm", [Settings(stop_after=1)]), {}, ArgumentError, "`stop_after` must be None for"),
         (("erm", one()), {"hidden": ()}, ArgumentError, "`hidden` must give the width"),
     ],
 )

@@ -74,6 +74,11 @@ def fit_many(
                 f"`data` must be a split or a list of splits, got {type(split).__name__}. Split it "
                 "first: regaug.data.standardize(data.split(seed=0))."
             )
+    if any(own.stop_after is not None for own in settings):
+        raise ArgumentError(
+            "`stop_after` must be None for runs of a stack, which leave no checkpoint to go on "
+            "from. Train each by itself with regaug.training.fit."
+        )
     check_choice("dtype", dtype, (torch.float32, torch.float64))
     recorded = dict(record) if isinstance(record, Mapping) else dict.fromkeys(record, 1)
     for part, every in recorded.items():
