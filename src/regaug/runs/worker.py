@@ -10,6 +10,7 @@ from regaug.runs.record import RunRecord
 from regaug.runs.run import Run
 from regaug.training import Machine, RunResult, Settings, fit, fit_many
 from regaug.training.baselines import fit_baseline
+from regaug.training.estimators import NewRows, fit_estimator
 from regaug.training.settings import Recorded
 
 # What a worker does in one go: runs that share a problem and a method.
@@ -40,6 +41,8 @@ class Worker:
         problem = self.problems[task[0].problem]
         if task[0].is_baseline:
             return [self._fit_baseline(run) for run in task]
+        if problem.kind == "estimator":
+            return [self._fit_estimator(run) for run in task]
         if problem.is_stacked and task[0].can_stack:
             results = fit_many(
                 [self._prepare(run.problem, run.split, run.log) for run in task],
@@ -60,6 +63,17 @@ class Worker:
             result = fit_baseline(run.method, split, seed=run.seed, metric=problem.metric)
         except NonFiniteError:  # a logarithm far outside of what was seen
             return RunRecord.diverged(run, problem.splits[run.split])
+        return self._record(run, result)
+
+    def _fit_estimator(self, run: Run) -> RunRecord:
+        """Fit a regressor, on the rows of the split and on new ones."""
+        problem, split = self.problems[run.problem], self.problems[run.problem].splits[run.split]
+        new = NewRows(run.method, problem.rows_for(run.split), problem.keep_integers)
+        model = problem.make_regressor(split, run.seed)
+        try:
+            result = fit_estimator(model, split, run.settings, new)
+        except NonFiniteError:
+            return RunRecord.diverged(run, split)
         return self._record(run, result)
 
     def _fit(self, run: Run) -> RunRecord:

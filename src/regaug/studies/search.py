@@ -5,22 +5,30 @@ from typing import Any
 
 from regaug import _random, methods
 from regaug._random import Stream
+from regaug.methods import Method
+from regaug.problems import Kind
+
+
+def find_method(name: str, kind: Kind = "table") -> Method:
+    """Return a method as a study of such a problem uses it: for a regressor it makes rows."""
+    return methods.get_maker(name) if kind == "estimator" else methods.get(name)
 
 
 def draw_settings(
-    method: str, trials: int, *, seed: int, rows: int | None = None
+    method: str, trials: int, *, seed: int, rows: int | None = None, kind: Kind = "table"
 ) -> list[dict[str, Any]]:
     """Draw a method's own settings for so many trials.
 
     The first trial has the defaults, the next ones have what the method names as good starts, the
     others what is drawn from its space. Fewer trials are the first ones of more. None asks for more
-    than ``rows`` training rows allow.
+    than ``rows`` training rows allow. ``kind`` is that of the problem: for a regressor a method
+    makes rows.
 
     Example:
         >>> [own["rho"] for own in draw_settings("foma-rho", 1, seed=0)]
         [0.9]
     """
-    known = methods.get(method)
+    known = find_method(method, kind)
     known = known if rows is None else known.suited(rows)
     drawn = []
     for number in range(trials):
