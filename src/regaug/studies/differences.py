@@ -15,7 +15,7 @@ _FOLLOWS = {
     "baselines": ("rows", "columns", "problem", "model"),
     "recipes": ("trials", "kind"),
     "recipe": ("trials", "metric", "rows", "seed", "methods", "kind"),
-    "methods": ("kind",),
+    "methods": ("kind", "model"),
     "reference": ("kind",),
     "hidden": ("kind",),
     "kind": ("model",),

@@ -191,7 +191,8 @@ def _without_reference(comparison: Comparison, plain: str) -> str:
         f"{comparison.n_splits} splits, so nothing can be measured against it"
     )
     has_net = any(row.mean is not None for row in comparison.augmentations)
-    return f"{text}." if has_net else f"{text}; nor did anything else work on every split."
+    other = "anything else" if comparison.reference == NO_ROWS else "any other net"
+    return f"{text}." if has_net else f"{text}; nor did {other} work on every split."
 
 
 def _single_split(comparison: Comparison, plain: str) -> str:
