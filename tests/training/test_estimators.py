@@ -277,6 +277,17 @@ def test_what_cannot_be_fitted_is_refused_in_words():
     assert check_estimator(Spy(), split) > 0
 
 
+def test_a_named_regressor_that_takes_fewer_rows_is_refused_before_anything_runs():
+    split = make_split(2400)
+    with pytest.raises(
+        ArgumentError, match="'gp': it must have at most 1,000 training rows, got 1"
+    ):
+        check_estimator("gp", split)
+    with pytest.raises(ArgumentError, match="at most 2000 training rows"):
+        check_estimator("gp", make_split(4000))
+    check_estimator("ridge", split)
+
+
 def test_a_method_that_makes_no_rows_is_refused():
     with pytest.raises(ArgumentError, match="makes none"):
         methods.get_maker("manifold-mixup")

@@ -23,7 +23,7 @@ from regaug.exceptions import ArgumentError, ArgumentTypeError, RegaugError
 from regaug.methods import NO_ROWS, REPEATS, ROWS
 from regaug.training.baselines import fit_baseline
 from regaug.training.baselines.base import Array, small_seed
-from regaug.training.baselines.baseline import LARGEST, MOST_ROWS
+from regaug.training.baselines.baseline import LARGEST, MOST_ROWS, find_obstacle
 from regaug.training.results import RunResult, versions
 from regaug.training.scores import score_parts
 from regaug.training.settings import Settings
@@ -181,7 +181,17 @@ def check_estimator(model: Any, split: Split) -> float:
             f"`splits` must have at most {LARGEST:,} numbers in a part for a regressor, got "
             f"{largest:,}. Take fewer rows: split.subsample(n)."
         )
-    if not isinstance(model, str):
+    if isinstance(model, str):
+        obstacle = find_obstacle(model, split)
+        most = MOST_ROWS.get(model, 2 * len(train)) // 2  # with as many new ones
+        if obstacle is None and len(train) > most:
+            obstacle = f"it must have at most {most:,} training rows, got {len(train):,}."
+        if obstacle is not None:
+            raise ArgumentError(
+                f"`model` must suit the rows, got {model!r}: {obstacle} Choose 'boosting', or fewer "
+                "rows."
+            )
+    else:
         from sklearn.base import is_classifier
 
         if is_classifier(model):
