@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingRegressor
+from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.neighbors import KNeighborsRegressor
 
@@ -51,31 +51,7 @@ def make_forest():
     return ExtraTreesRegressor(5)
 
 
-def make_knn(split):
-    return KNeighborsRegressor(min(3, len(split.train)))
-
-
 # The plan
-
-
-@pytest.mark.parametrize(
-    "model", [Ridge(), HistGradientBoostingRegressor, make_forest, make_knn, "trees"]
-)
-def test_regressors_their_classes_and_their_makers_are_known_as_such(model):
-    assert Problem(make_splits(), model).kind == "estimator"
-
-
-def test_nets_are_nets():
-    def make_net(split):
-        return regaug.models.MLP(split.train.x.shape[1], 1)
-
-    def make_nothing(split):
-        raise RuntimeError("no")
-
-    splits = make_splits()
-    assert Problem(splits).kind == "table"
-    assert Problem(splits, make_net).kind == "network"
-    assert Problem(splits, make_nothing).kind == "network"  # its error comes when it is trained
 
 
 def test_methods_that_make_rows_are_tried_and_others_left_out_with_a_sentence():
@@ -147,19 +123,6 @@ def test_the_folder_is_named_after_the_model():
         )
     ]
     assert names == ["full-trees", "full-Ridge-integers", "full-Ridge-rows-mixup+rows"]
-
-
-def test_rows_must_fit_the_splits():
-    splits = make_splits()
-    with pytest.raises(ArgumentError, match="one for each of the 3 splits, got 2"):
-        Problem(splits, Ridge(), rows=[splits[0].train] * 2)
-    narrow = replace(splits[0].train, x=splits[0].train.x[:, :1])
-    with pytest.raises(ArgumentError, match="inputs and targets of the splits"):
-        Problem(splits, Ridge(), rows=[narrow])
-    with pytest.raises(ArgumentError, match="needs a regressor"):
-        Problem(splits, rows=[splits[0].train])
-    with pytest.raises(ArgumentError, match="needs a regressor"):
-        Problem(splits, keep_integers=True)
 
 
 # The study

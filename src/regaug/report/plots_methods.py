@@ -58,7 +58,8 @@ def _forest_row(study: Study, row: Row, axis: Axis, y: float) -> str:
     style = "strong" if is_recommended else "" if row.is_net else "muted"
     body = drawing.text(NAMES, y + 4, row.name, style=style, anchor="end")
     if row.change is None:
-        words = drawing.text(WIDTH, y + 4, "plain", style="muted small", anchor="end")
+        what = "none" if study.config.kind == "estimator" else "plain"
+        words = drawing.text(WIDTH, y + 4, what, style="muted small", anchor="end")
         return body + drawing.mark(axis(0), y, "dot") + words
     is_better = METRICS[study.comparison.metric].sign * row.change < 0
     tone = ("good" if is_better else "bad") if row.is_significant else "muted"

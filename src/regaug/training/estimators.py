@@ -188,8 +188,8 @@ def check_estimator(model: Any, split: Split) -> float:
             obstacle = f"it must have at most {most:,} training rows, got {len(train):,}."
         if obstacle is not None:
             raise ArgumentError(
-                f"`model` must suit the rows, got {model!r}: {obstacle} Choose 'boosting', or fewer "
-                "rows."
+                f"`model` must suit the rows, got {model!r}: {obstacle} Choose 'boosting', or take "
+                "fewer rows."
             )
     else:
         from sklearn.base import is_classifier
