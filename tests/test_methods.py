@@ -6,6 +6,8 @@ import torch
 
 from regaug import CMixup, KernelPairSampler, methods, samplers
 from regaug.exceptions import ArgumentError, PlaceError, UnknownNameError
+from regaug import CMixup, KernelPairSampler, Mixup, methods
+from regaug.exceptions import PlaceError, UnknownNameError
 from regaug.models import MLP
 
 NAMES = (
@@ -145,3 +147,45 @@ def test_a_sampler_that_knows_no_groups_is_refused(registries):
     with pytest.raises(ArgumentError, match="`sampler` must take `groups`.*'plain' does not"):
         ready.sampler(torch.randn(60), 10, groups=torch.arange(60) % 4)
     assert len(ready.sampler(torch.randn(60), 10)) == 6
+
+
+# Methods that make rows
+
+
+def test_methods_that_act_on_inputs_make_rows():
+    makers = {name: methods.get(name).as_maker() for name in NAMES}
+    assert {name for name, maker in makers.items() if maker is None} == {"erm", "manifold-mixup"}
+    for name, maker in makers.items():
+        if maker is None:
+            continue
+        drawn = maker.draw_settings(np.random.default_rng(0))
+        assert 0.05 <= drawn["share"] <= 2.0
+        assert drawn["place"] == maker.defaults["place"] == "input"
+        # When to act in a training says nothing of rows.
+        assert not {"p", "anneal", "append"} & {*drawn, *maker.space, *maker.defaults}
+        own = {name: value for name, value in drawn.items() if name != "share"}
+        methods.get(name).prepare(own)
+
+
+def test_a_method_may_have_a_share_of_its_own():
+    own = methods.Method("some", Mixup, {"sampler": "random", "place": "input", "share": 0.0})
+    maker = own.as_maker()
+    assert maker.defaults["share"] == 0.0
+    assert maker.space == {}
+    own.prepare()  # the augmentation is not told
+
+
+def test_a_method_that_can_act_on_inputs_does_so_to_make_rows():
+    space = {"place": methods.OneOf(("layer", "input"))}
+    both = methods.Method("some", Mixup, {"sampler": "random", "place": "layer"}, space)
+    assert both.as_maker().defaults["place"] == "input"
+    layer = methods.Method("some", Mixup, {"sampler": "random", "place": "layer"})
+    assert layer.as_maker() is None
+
+
+def test_what_stands_beside_the_methods_makes_rows_too():
+    assert methods.get_maker("no-rows").settings() == {}
+    assert methods.get_maker("rows").settings() == {"share": 1.0}
+    assert methods.get_maker("repeats").settings() == {"share": 0.5}
+    with pytest.raises(UnknownNameError, match="Did you mean 'mixup'"):
+        methods.get_maker("mixupp")

@@ -7,6 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingRegressor
+from sklearn.linear_model import Ridge
+from sklearn.neighbors import KNeighborsRegressor
 from torch import nn
 
 import regaug
@@ -15,7 +18,12 @@ from regaug.data import read_table, standardize
 from regaug.data.base import Info, Part, Split
 from regaug.data.datasets.series import SeriesData
 from regaug.data.datasets.synthetic import make_manifold
-from regaug.exceptions import ArgumentError, ArgumentTypeError, DataNotFoundError
+from regaug.exceptions import (
+    ArgumentError,
+    ArgumentTypeError,
+    DataNotFoundError,
+    UnknownNameError,
+)
 from regaug.models import MLP, LSTNet
 from regaug.problems import LoadedSplits, Problem
 
@@ -392,3 +400,67 @@ def test_limits_that_cannot_be_kept_are_refused():
         Problem([split], make_net, mask=lambda x: x)
     with pytest.raises(ArgumentError, match=r"`mask` must make flags .* ends with KeyError"):
         Problem([split], make_net, mask=lambda x: {}["mask"])
+
+
+# Regressors
+
+
+def make_splits():
+    return [make_data().split(seed) for seed in range(3)]
+
+
+def make_forest():
+    return ExtraTreesRegressor(5)
+
+
+def make_knn(split):
+    return KNeighborsRegressor(min(3, len(split.train)))
+
+
+@pytest.mark.parametrize(
+    "model", [Ridge(), HistGradientBoostingRegressor, make_forest, make_knn, "trees"]
+)
+def test_regressors_their_classes_and_their_makers_are_known_as_such(model):
+    assert Problem(make_splits(), model).kind == "estimator"
+
+
+def test_nets_are_nets():
+    def make_nothing(split):
+        raise RuntimeError("no")
+
+    splits = make_splits()
+    assert Problem(splits).kind == "table"
+    assert Problem(splits, make_net).kind == "network"
+    assert Problem(splits, make_nothing).kind == "network"  # its error comes when it is trained
+
+
+def test_rows_must_fit_the_splits():
+    splits = make_splits()
+    with pytest.raises(ArgumentError, match="one for each of the 3 splits, got 2"):
+        Problem(splits, Ridge(), rows=[splits[0].train] * 2)
+    narrow = replace(splits[0].train, x=splits[0].train.x[:, :1])
+    with pytest.raises(ArgumentError, match="inputs and targets of the splits"):
+        Problem(splits, Ridge(), rows=[narrow])
+    with pytest.raises(ArgumentError, match="needs a regressor"):
+        Problem(splits, rows=[splits[0].train])
+    with pytest.raises(ArgumentError, match="needs a regressor"):
+        Problem(splits, keep_integers=True)
+
+
+def test_a_regressor_travels_with_its_problem():
+    for model in (Ridge(alpha=3.0), make_knn, "trees"):
+        problem = Problem(make_splits(), model, keep_integers=True)
+        again = pickle.loads(pickle.dumps(problem))
+        assert (again.kind, again.model_name) == ("estimator", problem.model_name)
+        assert again.keep_integers
+
+
+def test_a_table_keeps_its_encoders_for_new_rows():
+    table = read_table(make_frame(), target="price")
+    assert hasattr(Problem.from_table(table, splits=2, model="trees").splits[0], "encoder")
+    assert not hasattr(Problem.from_table(table, splits=2).splits[0], "encoder")
+
+
+def test_an_unknown_regressor_is_refused():
+    with pytest.raises(UnknownNameError, match="Unknown regressor 'tree'. Did you mean 'trees'"):
+        Problem(make_splits(), "tree")

@@ -14,7 +14,7 @@ from regaug.data import ArrayData, Info, Named
 from regaug.data.datasets.synthetic import make_manifold
 from regaug.ensemble.contents import AUTO, NETS
 from regaug.exceptions import ArgumentError, ArgumentTypeError, RegaugError, UnknownNameError
-from regaug.methods import METHODS, RESERVED, Between, Method
+from regaug.methods import MAKERS, METHODS, RESERVED, Between, Method
 from regaug.models import MLP
 from regaug.samplers import SAMPLERS, BatchSampler
 from regaug.training import Settings, fit, fit_many
@@ -103,7 +103,7 @@ def test_the_same_again_is_no_clash():
 
 
 def test_names_of_baselines_and_blends_are_not_for_methods():
-    assert {AUTO, NETS, *BASELINES} == set(RESERVED)
+    assert {AUTO, NETS, *BASELINES, *MAKERS} == set(RESERVED)
     for name in RESERVED:
         with pytest.raises(ArgumentError, match=f"`name` must be a new one, got '{name}'"):
             regaug.methods.register(name, NOISE, replace=True)

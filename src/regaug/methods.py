@@ -133,7 +133,7 @@ class Method:
             torch.Size([20, 5])
         """
         settings = self.settings(**(changes or {}))
-        others = {"sampler", "place", *self.sampler_options}
+        others = {"sampler", "place", *self.sampler_options, *({"share"} - self.options)}
         options = {name: value for name, value in settings.items() if name not in others}
         generator = _random.make_generator(_random.derive(_random.Stream.AUGMENTATION, seed))
         augmentation = self.augmentation(generator=generator, **options)
@@ -150,6 +150,34 @@ class Method:
             name: min(value, rows) if name in self.counts else value
             for name, value in settings.items()
         }
+
+    def as_maker(self) -> Self | None:
+        """Return the method as one that makes new rows of a table; None if it makes none.
+
+        It has a further setting, ``share``: new rows for every training row. Those that say when
+        and where to act in a training are gone: rows are made at full strength, on the inputs.
+
+        Example:
+            >>> maker = get("mixup").as_maker()
+            >>> sorted(maker.space), get("manifold-mixup").as_maker()
+            (['alpha', 'share'], None)
+        """
+        where = self.space.get("place")
+        places = where.values if isinstance(where, OneOf) else ()
+        if self.augmentation is Identity or INPUT not in (self.defaults["place"], *places):
+            return None
+
+        def kept(own: Mapping[str, Any]) -> dict[str, Any]:
+            return {name: value for name, value in own.items() if name not in _IN_TRAINING}
+
+        # A method may have a share of its own, as a copy of no method at all has: none.
+        usual = {} if "share" in self.defaults else {"share": SHARE}
+        return replace(
+            self,
+            defaults={"share": _SHARE, **kept(self.defaults), "place": INPUT},
+            space={**kept(self.space), **usual},
+            starts=tuple(kept(own) for own in self.starts),
+        )
 
     def suited(self, rows: int) -> Self:
         """Return the method with defaults and a space that so many training rows allow.
@@ -273,6 +301,10 @@ class Prepared:
         return None if place == INPUT else self.augmentation.at(model, place)
 
 
+# What says when and where a method acts in a training.
+_IN_TRAINING = ("p", "anneal", "append", "place")
+# New rows for every training row, where a method makes rows: at first, and in a search.
+_SHARE, SHARE = 0.5, Between(0.05, 2.0, log=True)
 # How often and how long a method acts, in every search: from almost never to always.
 _STRENGTH: Space = {"p": Between(0.05, 1.0), "anneal": OneOf((None, 0.3, 0.7, 1.0))}
 _PLACE: Space = {"place": OneOf((INPUT, LAYER))}
@@ -377,8 +409,17 @@ _OWN: dict[str, Method] = {
 }
 
 
+# In a study of a regressor: what the others are compared with; rows that were made elsewhere; and
+# training rows once more, for regressors whose settings count rows, as the size of a leaf does.
+NO_ROWS, ROWS, REPEATS = "no-rows", "rows", "repeats"
+MAKERS: dict[str, Method] = {
+    NO_ROWS: Method("no new rows", Identity, {}),
+    ROWS: Method("rows from elsewhere", Identity, {"share": 1.0}, {"share": SHARE}),
+    REPEATS: Method("training rows once more", Identity, {"share": 0.5}, {"share": SHARE}),
+}
 # What the option `method` means beside the methods: the baselines, and what blends them with nets.
-RESERVED = ("auto", "nets", "mean", "last-value", "ridge", "boosting", "trees", "gp")
+_BASELINES = ("auto", "nets", "mean", "last-value", "ridge", "boosting", "trees", "gp")
+RESERVED = (*_BASELINES, *MAKERS)
 
 
 def _check_method(name: str, method: Method) -> None:
@@ -440,3 +481,24 @@ def get(name: str) -> Method:
         0.9
     """
     return lookup("method", name, METHODS)
+
+
+def get_maker(name: str) -> Method:
+    """Return the method called ``name`` as one that makes new rows of a table.
+
+    ``"no-rows"`` makes none, ``"rows"`` takes those that were made elsewhere, and ``"repeats"``
+    takes training rows once more.
+
+    Example:
+        >>> get_maker("mixup").defaults["share"], get_maker("no-rows").defaults
+        (0.5, {})
+    """
+    if name in MAKERS:
+        return MAKERS[name]
+    maker = get(name).as_maker()
+    if maker is None:
+        raise ArgumentError(
+            f"`method` must make new rows, got {name!r}, which makes none. Choose another, such as "
+            "'mixup' or 'cems'."
+        )
+    return maker

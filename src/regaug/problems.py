@@ -3,15 +3,15 @@
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, lru_cache, partial
-from inspect import signature
-from typing import Any, Self, cast, overload
+from functools import cache, cached_property, lru_cache, partial
+from typing import Any, Literal, Self, cast, overload
 
 import torch
 from torch import Tensor, nn
 
 from regaug import _random
 from regaug._checks import check_choice, check_integer
+from regaug._registry import lookup
 from regaug.augment.limits import code_labels, join_masks
 from regaug.data import info, load
 from regaug.data.base import Data, Mask, Part, Split
@@ -23,8 +23,10 @@ from regaug.metrics import METRICS, MetricName
 from regaug.models import MLP, DeepDTA, LSTNet, R2Plus1D18, ResNet18
 from regaug.models.mlp import NetForm
 from regaug.samplers.base import PairsWithin
+from regaug.training.estimators import REGRESSORS, call_factory, is_regressor, name_model
 from regaug.training.recipe import HIDDEN
 
+Kind = Literal["table", "network", "estimator", "lightning"]
 MakeNet = Callable[..., nn.Module]
 
 # A study of more rows than that looks at so many of them.
@@ -93,6 +95,9 @@ class Problem:
         splits: Training, validation and test rows, several times, in the target's own units.
         model: Makes a fresh network for a split, ``make_net(split)``; it is told the ``seed`` too
             if it has such an argument. None is the net for tables, many of which train at once.
+            Or a regressor as those of scikit-learn, a function that makes one (``make(split)`` or
+            ``make()``), or ``"ridge"``, ``"boosting"``, ``"trees"``, ``"gp"``: then methods make
+            new training rows for it.
         metric: The error that chooses and is compared.
         places: Names of layers at which methods that act at a layer do so; those that the network
             itself names if None.
@@ -107,6 +112,9 @@ class Problem:
         hidden: Widths of the hidden layers of the table net.
         notes: What a reader should know, in sentences.
         cost: About what an epoch takes.
+        rows: For a regressor: training rows that were made elsewhere, a part for every split in
+            the units of the split, or one for all of them.
+        keep_integers: For a regressor: whether columns of whole numbers stay such in new rows.
 
     Example:
         >>> import regaug
@@ -117,7 +125,7 @@ class Problem:
     """
 
     splits: Sequence[Split]
-    model: MakeNet | None = None
+    model: MakeNet | Any = None
     metric: MetricName = "rmse"
     places: Sequence[str] | None = None
     name: str = "splits"
@@ -129,6 +137,8 @@ class Problem:
     hidden: Sequence[int] = field(default=HIDDEN, kw_only=True)
     notes: Sequence[str] = field(default=(), kw_only=True)
     cost: Cost = field(default=Cost(), kw_only=True)
+    rows: Sequence[Part] = field(default=(), kw_only=True)
+    keep_integers: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
         check_choice("metric", self.metric, tuple(METRICS))
@@ -138,6 +148,8 @@ class Problem:
                 "`mask` must be a function from a batch of inputs to flags, got "
                 f"{type(self.mask).__name__}."
             )
+        if isinstance(self.model, str):
+            lookup("regressor", self.model, dict.fromkeys(REGRESSORS))
         if isinstance(self.splits, LoadedSplits):  # looking at them would read them all
             return
         if not isinstance(self.splits, Sequence) or not self.splits:
@@ -169,6 +181,7 @@ class Problem:
                 )
             if self.mask is not None:
                 _check_mask(self.mask, split.train.x[:2])
+        self._check_rows()
 
     @classmethod
     def from_table(
@@ -180,6 +193,7 @@ class Problem:
         metric: MetricName = "rmse",
         seed: int = 0,
         most_rows: int = MOST_ROWS,
+        model: MakeNet | Any = None,
     ) -> Self:
         """Make the problem of a table: the table net on repeated splits of its rows.
 
@@ -191,6 +205,7 @@ class Problem:
             metric: The error that chooses and is compared.
             seed: Which of the possible splits.
             most_rows: Look at so many rows if there are more.
+            model: A network of your own, or a regressor, in place of the table net.
         """
         if not isinstance(data, Data):
             raise ArgumentTypeError(
@@ -220,11 +235,13 @@ class Problem:
         if total > check_integer("most_rows", most_rows, 1):
             notes.append(f"The study looks at {most_rows:,} of the {total:,} rows.")
             parts = [part.subsample(most_rows, seed=seed) for part in parts]
-        # The three parts and nothing else: what a worker needs.
-        whole = [Split(part.train, part.validation, part.test) for part in parts]
-        columns, targets = whole[0].train.x[0].numel(), whole[0].train.y.shape[1]
+        columns, targets = parts[0].train.x[0].numel(), parts[0].train.y.shape[1]
         cost, names = Cost.of_table(columns, targets), getattr(data, "targets", ())
-        return cls(whole, None, metric, name=data.info.name, targets=names, notes=notes, cost=cost)
+        if model is None:
+            # The three parts and nothing else: what a worker needs. New rows need the encoders too.
+            parts = [Split(part.train, part.validation, part.test) for part in parts]
+        facts: dict[str, Any] = {"targets": names, "notes": notes, "cost": cost}
+        return cls(parts, model, metric, name=data.info.name, **facts)
 
     @classmethod
     def named(cls, name: str, *, splits: int = 10, metric: MetricName | None = None) -> Self:
@@ -246,6 +263,24 @@ class Problem:
             return cls.from_table(load(name), splits=splits, metric=metric)
         made = LoadedSplits(partial(_split_named, name), splits)
         return cls(made, NETWORKS[facts.task], metric, name=name)
+
+    @cached_property
+    def kind(self) -> Kind:
+        """What is trained: the table net, a network of one's own, a regressor, Lightning's module.
+
+        Whether a function makes a network or a regressor is found out by calling it.
+        """
+        if self.model is None:
+            return "table"
+        if isinstance(self.model, str) or is_regressor(self.model):
+            return "estimator"
+        if isinstance(self.splits, LoadedSplits):  # calling it would read the data
+            return "network"
+        try:
+            made = call_factory(self.model, self.splits[0], 0)
+        except Exception:  # which comes again, where it can be told
+            return "network"
+        return "estimator" if is_regressor(made) else "network"
 
     @property
     def is_stacked(self) -> bool:
@@ -269,9 +304,7 @@ class Problem:
         if self.model is None:
             inputs, outputs = split.train.x[0].numel(), split.train.y.shape[1]
             return MLP(inputs, outputs, hidden=self.hidden, seed=seed)
-        knows_seed = "seed" in signature(self.model).parameters
-        with _random.seeded(seed):
-            net = self.model(split, seed=seed) if knows_seed else self.model(split)
+        net = call_factory(self.model, split, seed)
         if not isinstance(net, nn.Module):
             raise ArgumentTypeError(
                 f"`model` must return a torch.nn.Module, got {type(net).__name__}."
@@ -280,11 +313,52 @@ class Problem:
             net.places = tuple(self.places)  # type: ignore[assignment]
         return net
 
+    def make_regressor(self, split: Split, seed: int) -> Any:
+        """Return the regressor for a split, not fitted: an estimator, or the name of ours."""
+        if isinstance(self.model, str) or is_regressor(self.model):
+            return self.model
+        return call_factory(self.model, split, seed)
+
+    @property
+    def model_name(self) -> str:
+        """What a regressor is called, with what differs for other parameters; else empty."""
+        if self.kind != "estimator":
+            return ""
+        return name_model(self.make_regressor(self.splits[0], 0))
+
+    def rows_for(self, number: int) -> Part | None:
+        """Return the rows from elsewhere for a split; None if there are none."""
+        return self.rows[min(number, len(self.rows) - 1)] if self.rows else None
+
+    def _check_rows(self) -> None:
+        """Refuse rows from elsewhere that do not fit, and what nets have no use for."""
+        for name in ("rows", "keep_integers"):
+            if getattr(self, name) and self.kind != "estimator":
+                raise ArgumentError(
+                    f"`{name}` needs a regressor that learns from new rows, got nets. Choose one: "
+                    'model="boosting".'
+                )
+        if not self.rows:
+            return
+        if len(self.rows) not in (1, len(self.splits)):
+            raise ArgumentError(
+                f"`rows` must be one part, or one for each of the {len(self.splits)} splits, got "
+                f"{len(self.rows)}."
+            )
+        train = self.splits[0].train
+        wanted = (*train.x.shape[1:], train.y.shape[1])
+        for part in self.rows:
+            came = (*part.x.shape[1:], part.y.shape[1])
+            if came != wanted:
+                raise ArgumentError(
+                    f"`rows` must have the {wanted} inputs and targets of the splits, got {came}."
+                )
+
     def checksum(self) -> str:
         """Return eight digits that differ for other rows."""
         digest = 0
-        for split in self.splits:
-            for part in split.parts.values():
+        for parts in [*(split.parts.values() for split in self.splits), self.rows]:
+            for part in parts:
                 digest = zlib.crc32(part.y.contiguous().numpy().tobytes(), digest)
                 inputs = torch.as_tensor(part.x[:])
                 digest = zlib.crc32(inputs.contiguous().numpy().tobytes(), digest)

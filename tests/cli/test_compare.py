@@ -282,3 +282,35 @@ def test_it_ends_with_what_to_type_next(first, folder, tmp_path):
     assert found["advised"] == study.advised
     assert found["command"].startswith("regaug fit ")
     assert found["python"].startswith("import regaug\n")
+
+
+# Regressors
+
+
+def test_a_regressor_is_compared_by_its_name_or_by_where_it_is_made(run, houses, tmp_path):
+    file = tmp_path / "own.py"
+    file.write_text(
+        "from sklearn.neighbors import KNeighborsRegressor\n\n\n"
+        "def make():\n    return KNeighborsRegressor(4)\n"
+    )
+    for model, name in (("ridge", "ridge"), (f"{file}:make", "KNeighborsRegressor")):
+        result = run(houses, "--target", "price", "--model", model)
+        assert result.exit_code == 0, result.stderr
+        assert "against no-rows" in result.stdout
+        assert "fit_estimator(" in result.stdout
+        assert "regaug fit" not in result.stdout
+        assert (tmp_path / "runs" / "houses" / f"full-{name}-mixup-trials-2-splits-2").is_dir()
+
+
+def test_rows_from_elsewhere_and_whole_numbers(run, houses, tmp_path):
+    more = tmp_path / "more.csv"
+    pd.read_csv(houses).assign(size=lambda frame: frame["size"] + 0.5).to_csv(more, index=False)
+    result = run(
+        houses, "--target", "price", "--model", "ridge", "--rows", more, "--keep-integers", "--json"
+    )
+    assert result.exit_code == 0, result.stderr
+    assert "Rows from elsewhere: 90 of more.csv." in result.stderr
+    (found,) = json.loads(result.stdout)
+    assert found["configuration"]["methods"] == ["no-rows", "mixup", "rows"]
+    assert found["configuration"]["keep_integers"] is True
+    assert found["command"] == ""

@@ -13,11 +13,13 @@ from regaug import methods
 from regaug.cli import names
 from regaug.cli.reproduce import ALIASES, SETTINGS
 from regaug.data import NAMES
+from regaug.ensemble.contents import NETS
 from regaug.ensemble.entry import BLENDS
 from regaug.metrics import METRICS
 from regaug.reproduction.figures import FIGURES
 from regaug.reproduction.tables import EXPERIMENTS
 from regaug.reproduction.timing import TIME
+from regaug.training.estimators import REGRESSORS
 
 COMMANDS = ["compare", "fit", "predict", "augment", "dimension", "report", "reproduce", "data"]
 HELPS = [
@@ -89,6 +91,7 @@ def test_names_that_are_shown_are_those_that_there_are():
     assert set(names.METRICS) == set(METRICS)
     assert set(names.METHODS) == set(methods.names())
     assert set(names.MODELS) == set(BLENDS)
+    assert set(names.TRAINED) == {NETS, *REGRESSORS}
     assert set(names.datasets()) == set(NAMES)
     assert set(names.EXPERIMENTS) == {*EXPERIMENTS, TIME, SETTINGS, *FIGURES, *ALIASES}
 

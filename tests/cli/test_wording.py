@@ -30,6 +30,12 @@ PYTHON = re.compile(r"\w\(\.{0,3}|=\.\.\.|\bNone\b|\bregaug\.\w|pandas|\[|<class
             "`--gpus-per-run` needs --executor ray, got 'process'",
         ),
         ("compare diabetes --search grid", "`--search` must be one of 'random', 'tpe'"),
+        ("compare diabetes --model tree", "Unknown model 'tree'. Did you mean 'trees'?"),
+        ("compare diabetes --model lacking.py:make", "`--model`: there is no file 'lacking.py'."),
+        ("compare diabetes --rows houses.csv", "`--rows` needs a regressor that learns from new "),
+        ("compare diabetes --keep-integers", "got nets. Choose one: --model boosting."),
+        ("compare diabetes --model ridge -m manifold-mixup", "`--methods` must make new rows for"),
+        ("compare diabetes --model ridge --rows houses.csv", "`--rows` must have the targets of "),
         ("compare houses.csv -t price --split group", "Name the column: --group NAME."),
         (
             "compare houses.csv -t price --group country",

@@ -39,6 +39,9 @@ CHANGES = {
     "target_names": ("price", "tax"),
     "checksum": "a",
     "reference": "mixup",
+    "kind": "estimator",
+    "model": "trees",
+    "keep_integers": True,
 }
 
 

@@ -94,6 +94,18 @@ CASES = {
         {"reference": "mixup"},
         ["it has the reference erm, and you asked for the reference mixup"],
     ),
+    "kind": (
+        {"kind": "estimator", "methods": ("no-rows",), "reference": "no-rows", "hidden": ()},
+        ["it has a table net, and you asked for a regressor"],
+    ),
+    "model": (
+        {"kind": "estimator", "model": "trees", "methods": ("no-rows",), "baselines": ()},
+        ["it has a net, and you asked for the model trees"],
+    ),
+    "keep_integers": (
+        {"keep_integers": True},
+        ["it has whole numbers mixed in new rows, and you asked for whole numbers kept"],
+    ),
 }
 
 

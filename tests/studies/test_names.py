@@ -1,6 +1,6 @@
 """What the rows of a study are called."""
 
-from regaug.studies.names import full_name, listed
+from regaug.studies.names import every_net, full_name, listed, reference_name
 from regaug.studies.statistics import analyze
 
 
@@ -19,6 +19,8 @@ def test_short_names_are_explained():
         "other": "other",
     }
     assert full_name(found.row("mixup"), "mixup") == "mixup"
+    assert reference_name("no-rows") == "no new rows"
+    assert (every_net("erm"), every_net("no-rows")) == ("every net", "the regressor with any rows")
 
 
 def test_names_are_listed_in_words():

@@ -392,3 +392,48 @@ def test_whatever_came_there_is_a_verdict_in_plain_words(data, splits, metric):
         assert comparison.row(verdict.use).mean is not None
     significant = {row.name for row in comparison.rows if row.is_significant}
     assert {*verdict.helps, *verdict.hurts} == significant
+
+
+# A regressor, which is given new rows
+
+
+def verdict_of_rows(errors):
+    named = {"no-rows": ERM, **errors}
+    baselines = [name for name in named if name in BASELINES]
+    found = analyze(named, test_share=0.25, baselines=baselines, reference="no-rows")
+    return make_verdict(found)
+
+
+def test_rows_that_make_no_difference_are_not_to_be_added():
+    verdict = verdict_of_rows({"mixup": times(1.0), "cems": times(1.0, -1.0)})
+    assert verdict.text.startswith("No new rows make a difference on this data. A change of less")
+    assert verdict.text.endswith("Add no rows.")
+    assert verdict.recommended == verdict.use == "no-rows"
+
+
+def test_rows_that_help_are_to_be_added():
+    verdict = verdict_of_rows({"mixup": times(0.9), "cems": times(1.1)})
+    assert verdict.text.startswith("mixup lowers RMSE by 10 % (")
+    assert "against no new rows; cems makes it worse by 10 %" in verdict.text
+    assert verdict.text.endswith("Add rows of mixup.")
+    for name, words in (("rows", "the rows from elsewhere"), ("repeats", "training rows once mor")):
+        assert f"Add {words}" in verdict_of_rows({name: times(0.9)}).text
+
+
+def test_rows_that_hurt_are_named():
+    verdict = verdict_of_rows({"mixup": times(1.1)})
+    assert "mixup makes RMSE worse by 10 % against no new rows. Add no rows." in verdict.text
+
+
+def test_a_baseline_may_be_better_than_the_regressor():
+    verdict = verdict_of_rows({"mixup": times(1.0), "ridge": times(0.5)})
+    assert verdict.text.startswith("Ridge regression beats the regressor with any rows by 50 % (")
+    assert verdict.text.endswith("Use ridge; with the regressor, add no rows.")
+    assert "net" not in verdict.text
+
+
+def test_nothing_is_said_of_nets_where_all_rows_failed():
+    failed = np.full(6, math.nan)
+    verdict = verdict_of_rows({"no-rows": failed, "mixup": failed, "ridge": ERM})
+    assert "No new rows gave no finite RMSE on 6 of 6 splits" in verdict.text
+    assert "nor did anything else work" in verdict.text

@@ -60,6 +60,28 @@ def compare(
             autocompletion=names.several_of(names.METHODS),
         ),
     ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help=f"What is trained [nets]: {', '.join(names.TRAINED)}, or where a function makes a "
+            "regressor of scikit-learn or a network: module:make, file.py:make. For a regressor "
+            "every method makes new training rows.",
+            autocompletion=names.one_of(names.TRAINED),
+        ),
+    ] = None,
+    rows: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Rows of the same columns that were made elsewhere: one more method, for a "
+            "regressor.",
+        ),
+    ] = None,
+    keep_integers: Annotated[
+        bool,
+        typer.Option("--keep-integers", help="Whole numbers stay whole in a regressor's new rows."),
+    ] = False,
     trials: Annotated[
         int | None, typer.Option(metavar="N", help="Settings of every method [6].")
     ] = None,
@@ -131,6 +153,9 @@ def compare(
                 max_minutes=max_minutes,
                 out=out,
                 progress=live,
+                model=model,
+                rows=rows,
+                keep_integers=keep_integers,
             )
         typer.echo(f"done in {duration(clock.perf_counter() - start)}", err=True)
         for note in study.notes:

@@ -33,6 +33,13 @@ MODELS = {
     "gp": "a Gaussian process",
     "mean": "the mean of the targets",
 }
+TRAINED = {
+    "nets": "nets for tables",
+    "ridge": "ridge regression",
+    "boosting": "gradient boosting",
+    "trees": "extremely randomized trees",
+    "gp": "a Gaussian process",
+}
 EXPERIMENTS = (
     "in-distribution",
     "out-of-distribution",

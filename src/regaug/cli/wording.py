@@ -15,6 +15,7 @@ _HINTS = (
     (r" Read it with pandas and pass the frame\.", ""),
     (r"executor=(\\?[\"'])(\w+)\1", r"--executor \2"),
     (r"with method='([\w-]+)'", r"with --method \1"),
+    (r"\bmodel=\"(\w+)\"", r"--model \1"),
     (r"\bjobs=(\d+)", r"-j \1"),
     (r"must be None\b", "must be left out"),
     (

@@ -1,11 +1,13 @@
 """Rows with equal inputs: counted, and kept on one side of a split."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
+from regaug.data.base import Part
 from regaug.formatting import count
 
 Codes = NDArray[np.int64]
@@ -125,3 +127,9 @@ def _mix(mixed: Bits, bits: Bits) -> Bits:
         z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         return np.asarray(z ^ (z >> np.uint64(31)))
+
+
+def as_bytes(part: Part) -> Iterator[bytes]:
+    """Give every row of a part, inputs and targets, as bytes: the same for equal rows."""
+    rows = torch.cat([part.x[:].flatten(1), part.y], dim=1).numpy() + 0.0  # without a minus zero
+    return (row.tobytes() for row in rows)

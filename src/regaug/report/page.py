@@ -70,13 +70,15 @@ def render(study: Study) -> str:
         facts=study.facts,
         done=_how(study),
         recommended=recommended,
+        plain=reference_name(comparison.reference),
+        makes_rows=study.config.kind == "estimator",
         use=study.verdict.use,
         alpha=f"{1.0 - comparison.level:.2g}",
         advised=study.advised,
         command=command_recipe(study),
         python=python_recipe(study),
         about_model=about_model(study),
-        net=net_recipe(study, recommended),
+        net="" if study.config.kind == "estimator" else net_recipe(study, recommended),
         diagnosis=study.diagnosis,
         versions=_versions(study),
     )
@@ -103,7 +105,8 @@ def _tiles(study: Study) -> list[tuple[str, str, str]]:
     plain = {comparison.reference: reference_name(comparison.reference)}
     tiles = [("Use", use.name, plain.get(use.name, ""))]
     if use.name != recommended:
-        tiles.append(("Recommended net", recommended, plain.get(recommended, "")))
+        what = "Recommended rows" if study.config.kind == "estimator" else "Recommended net"
+        tiles.append((what, recommended, plain.get(recommended, "")))
     best = (row for row in comparison.rows if row.is_baseline and row.mean is not None)
     shown = [row for row in comparison.rows if row.name in names or row is use]
     shown += [row for row in islice(best, 1) if row not in shown]
@@ -134,19 +137,16 @@ def _how(study: Study) -> list[tuple[str, str]]:
     nets = [row for row in comparison.rows if row.is_net]
     runs = (len(nets) * study.trials + config.recipes) * comparison.n_splits
     chosen = [own for row in nets for own in study.chosen[row.name]]
+    fits = "fits" if config.kind == "estimator" else "trainings"
     what = "independent draws" if comparison.independent else "repeated splits of the same rows"
     correction = "" if comparison.independent else ", widened for the rows that splits share"
-    hidden = ", ".join(str(width) for width in config.hidden)
-    settings = [own.run.settings for own in chosen if own.run.settings is not None]
-    epochs = f"at most {max(own.epochs for own in settings)} epochs"
-    net = f"fully connected, hidden layers {hidden}" if hidden else "the problem's own"
     time = formatting.seconds(median(own.seconds for own in chosen))
     return [
         ("Data", f"{config.problem}: {rows}"),
         ("Splits", f"{comparison.n_splits}, {what}"),
         *_stages(study, chosen),
-        ("Runs", f"{runs:,} trainings; the chosen ones took {time} each (median)"),
-        ("Net", f"{net}; {epochs}"),
+        ("Runs", f"{runs:,} {fits}; the chosen ones took {time} each (median)"),
+        _model(study, chosen),
         (
             "Statistics",
             f"Student's t over the splits{correction}; p-values corrected by Holm's method for the "
@@ -157,11 +157,25 @@ def _how(study: Study) -> list[tuple[str, str]]:
     ]
 
 
+def _model(study: Study, chosen: Sequence[RunRecord]) -> tuple[str, str]:
+    """Say what was trained."""
+    config = study.config
+    if config.kind == "estimator":
+        whole = ", whole numbers kept" if config.keep_integers else ""
+        return "Regressor", f"{config.model}; new rows from the training rows of each split{whole}"
+    hidden = ", ".join(str(width) for width in config.hidden)
+    settings = [own.run.settings for own in chosen if own.run.settings is not None]
+    epochs = f"at most {max(own.epochs for own in settings)} epochs"
+    net = f"fully connected, hidden layers {hidden}" if hidden else "the problem's own"
+    return "Net", f"{net}; {epochs}"
+
+
 def _stages(study: Study, chosen: Sequence[RunRecord]) -> list[tuple[str, str]]:
     """Say what was tried, and what is compared of it."""
     logs = [own.run.log for own in chosen]
     log = f"; {sum(logs)} of the {len(logs)} chosen runs fit the target's logarithm"
-    tried = f"{study.trials} of every method, plain training included, the same for every split"
+    plain = reference_name(study.config.reference)
+    tried = f"{study.trials} of every method, {plain} included, the same for every split"
     at, recipes = "", []
     if study.config.recipes:
         at = ", at the recipes that are best on its own validation rows"

@@ -11,6 +11,7 @@ from regaug.formatting import between, change, number, percent
 from regaug.metrics import METRICS
 from regaug.report import drawing
 from regaug.report.drawing import NAMES, ROW, TOP, WIDTH, Axis, Plot
+from regaug.studies.names import reference_name
 from regaug.studies.statistics import Row
 from regaug.studies.study import Study
 
@@ -40,11 +41,13 @@ def draw_leaderboard(study: Study) -> Plot | None:
         for span in [between(row.change_low, row.change_high, comparison.unit)]
     )
     name, level = comparison.title, percent(comparison.level)
+    plain = reference_name(comparison.reference)
+    what = "which get no new rows" if study.config.kind == "estimator" else "which are no nets"
     return Plot(
         "leaderboard",
-        f"Change of {name} against plain training",
-        f"Lines are {level} intervals. A filled dot differs from plain training, all comparisons "
-        "taken together; a hollow one may be chance. Squares are baselines, which are no nets, "
+        f"Change of {name} against {plain}",
+        f"Lines are {level} intervals. A filled dot differs from {plain}, all comparisons "
+        f"taken together; a hollow one may be chance. Squares are baselines, {what}, "
         "diamonds are made of several rows. An arrow points to what lies outside of the drawing.",
         drawing.drawing(bottom + 46, "".join(body), f"Change of {name} by method: {said}."),
     )
@@ -55,7 +58,8 @@ def _forest_row(study: Study, row: Row, axis: Axis, y: float) -> str:
     style = "strong" if is_recommended else "" if row.is_net else "muted"
     body = drawing.text(NAMES, y + 4, row.name, style=style, anchor="end")
     if row.change is None:
-        words = drawing.text(WIDTH, y + 4, "plain", style="muted small", anchor="end")
+        what = "none" if study.config.kind == "estimator" else "plain"
+        words = drawing.text(WIDTH, y + 4, what, style="muted small", anchor="end")
         return body + drawing.mark(axis(0), y, "dot") + words
     is_better = METRICS[study.comparison.metric].sign * row.change < 0
     tone = ("good" if is_better else "bad") if row.is_significant else "muted"
@@ -121,12 +125,13 @@ def draw_splits(study: Study) -> Plot | None:
         for row in comparison.rows
         if (known := [error for error in row.errors if error is not None])
     )
+    plain = reference_name(comparison.reference)
     return Plot(
         "splits",
         f"Test {name}, split by split",
-        "A dot is a split: filled where the method is better than plain training on the very same "
+        f"A dot is a split: filled where the method is better than {plain} on the very same "
         "split, hollow where it is not. The short line is the mean, the dashed one the mean of "
-        "plain training.",
+        f"{plain}.",
         drawing.drawing(bottom + 46, "".join(body), f"Test {name} over the splits: {ranges}."),
     )
 

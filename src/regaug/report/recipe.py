@@ -8,12 +8,14 @@ from typing import Any
 from regaug.data import NAMES
 from regaug.ensemble.contents import AUTO, NETS
 from regaug.ensemble.entry import BLENDS, QUICK_ROWS
+from regaug.methods import ROWS
 from regaug.studies.names import listed
 from regaug.studies.study import MODEL, Study
+from regaug.training.estimators import REGRESSORS
 from regaug.training.settings import Settings
 
 # What stands for a name that only the user knows.
-DATA, TARGET = "DATA.csv", "TARGET"
+DATA, TARGET, ROWS_FILE = "DATA.csv", "TARGET", "ROWS.csv"
 COLUMNS = ("target", "group", "time", "drop", "encoding")
 OUT = "model/"
 
@@ -40,7 +42,12 @@ def command_recipe(study: Study) -> str:
 
 
 def python_recipe(study: Study) -> str:
-    """Return the lines of Python that make the same model; empty for a network of one's own."""
+    """Return the lines of Python that make the same model; empty for a network of one's own.
+
+    A regressor of one's own is called ``model`` in them.
+    """
+    if study.config.kind == "estimator":
+        return _regressor_recipe(study)
     if not study.config.hidden:
         return ""
     method, imports, how = study.advised, "import regaug\n", ""
@@ -55,6 +62,35 @@ def python_recipe(study: Study) -> str:
         how = f"settings = Settings(\n{settings}\n)\n"
         how += f"model = regaug.fit(data, method={_value(method)}, settings=settings{log})"
     return f"{imports}\ndata = {_open(study)}\n{how}\nmodel.save({_value(OUT)})\n"
+
+
+def _regressor_recipe(study: Study) -> str:
+    """Return the lines that fit a regressor on the rows that a study advises."""
+    method, name = study.advised, study.config.model
+    own = study.settings_of(method).method_settings
+    model = _value(name) if name in REGRESSORS else "model"
+    options = [_value(method)]
+    remark = "" if name in REGRESSORS else "  # your own, as it was compared"
+    foreign = ""
+    if method == ROWS:
+        foreign = f"parts, _ = read_foreign({_value(ROWS_FILE)}, data, [split])\n"
+        options.append("parts[0]")
+    if study.config.keep_integers:
+        options.append("keep_integers=True")
+    imports = "from regaug.data.tabular.foreign import read_foreign\n" if foreign else ""
+    settings = f"Settings(method_settings={_value(own, exact=True)})" if own else "Settings()"
+    return f"""\
+import regaug
+{imports}from regaug.training import Settings
+from regaug.training.estimators import NewRows, fit_estimator
+
+data = {_open(study)}
+split = data.split(seed=0)
+{foreign}settings = {settings}
+new = NewRows({", ".join(options)})
+result = fit_estimator({model}, split, settings, new){remark}
+print(result.scores["test"].{study.comparison.metric})
+"""
 
 
 def about_model(study: Study) -> str:

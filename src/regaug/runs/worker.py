@@ -14,6 +14,7 @@ from regaug.runs.run import Run
 from regaug.runs.unfinished import CHECKPOINTS, Unfinished, clear_all
 from regaug.training import RunResult, Settings, fit, fit_many
 from regaug.training.baselines import fit_baseline
+from regaug.training.estimators import NewRows, fit_estimator
 from regaug.training.settings import Recorded
 from regaug.training.state import write_state
 
@@ -68,6 +69,8 @@ class Worker:
         problem = self.problems[task[0].problem]
         if task[0].is_baseline:
             return [self._fit_baseline(run) for run in task]
+        if problem.kind == "estimator":
+            return [self._fit_estimator(run) for run in task]
         if problem.is_stacked and task[0].can_stack:
             results = fit_many(
                 [self._prepare(run.problem, run.split, run.log) for run in task],
@@ -123,7 +126,8 @@ class Worker:
         return self.folder / CHECKPOINTS / f"pause-{self._session}"
 
     def _is_kept(self, run: Run) -> bool:
-        return not run.is_baseline and not self.problems[run.problem].is_stacked
+        problem = self.problems[run.problem]
+        return not run.is_baseline and not problem.is_stacked and problem.kind != "estimator"
 
     def _fit(self, run: Run) -> RunRecord | None:
         """Train one net by itself; None if it has paused, or somebody else does it."""
@@ -143,6 +147,17 @@ class Worker:
             # Who stores the record of a finished run forgets its state, and the claim with it.
             claim.end(keep=is_finished)
         return None if record.ending == "stopped" else record
+
+    def _fit_estimator(self, run: Run) -> RunRecord:
+        """Fit a regressor, on the rows of the split and on new ones."""
+        problem, split = self.problems[run.problem], self.problems[run.problem].splits[run.split]
+        new = NewRows(run.method, problem.rows_for(run.split), problem.keep_integers)
+        model = problem.make_regressor(split, run.seed)
+        try:
+            result = fit_estimator(model, split, run.settings, new)
+        except NonFiniteError:
+            return RunRecord.diverged(run, split)
+        return self._record(run, result)
 
     def _train(
         self, run: Run, unfinished: Unfinished | None = None

@@ -1,5 +1,6 @@
 """What to use, at the end of a verdict."""
 
+from regaug.methods import NO_ROWS, REPEATS, ROWS
 from regaug.metrics import METRICS
 from regaug.studies.amounts import amount
 from regaug.studies.changes import Change
@@ -32,14 +33,24 @@ def advise(comparison: Comparison, recommended: str) -> tuple[str, str]:
         return use.name, f"{text}: {_about_rest(comparison, combined, use)}."
     if use.is_baseline and any(row.is_net for row in usable):
         net = _short(comparison, comparison.row(recommended))
-        return use.name, f"{text}; of the nets, {net}."
+        of = "with the regressor" if comparison.reference == NO_ROWS else "of the nets"
+        return use.name, f"{text}; {of}, {net}."
     return use.name, f"{text}."
 
 
 def _short(comparison: Comparison, row: Row) -> str:
+    if comparison.reference == NO_ROWS and row.is_net:
+        return _about_rows(row)
     if row.name != comparison.reference:
         return f"use {row.name}"
     return "keep it plain" if row.name == "erm" else f"keep {row.name}"
+
+
+def _about_rows(row: Row) -> str:
+    if row.name == NO_ROWS:
+        return "add no rows"
+    named = {ROWS: "the rows from elsewhere", REPEATS: "training rows once more"}
+    return f"add {named.get(row.name, f'rows of {row.name}')}"
 
 
 def _about_combined(comparison: Comparison, use: Row) -> str:

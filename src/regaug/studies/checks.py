@@ -9,7 +9,6 @@ from statistics import fmean, median
 
 import numpy as np
 
-from regaug import methods
 from regaug._files import JSON
 from regaug.exceptions import UnknownNameError
 from regaug.formatting import count, number
@@ -18,7 +17,8 @@ from regaug.metrics import METRICS
 from regaug.runs.record import RunRecord
 from regaug.runs.run import Run
 from regaug.studies.facts import Facts
-from regaug.studies.names import listed, reference_name
+from regaug.studies.names import every_net, listed, reference_name
+from regaug.studies.search import find_method
 from regaug.studies.statistics import Comparison
 from regaug.studies.verdict import Verdict, make_verdict
 from regaug.training.recipe import SPACE
@@ -38,7 +38,7 @@ TITLES = {
 # How near to an end of its space a setting is at the edge, as a share of the space.
 NEAR = 0.02
 # Ends beyond which nothing changes any more.
-NATURAL = {("p", "upper"), ("weight_decay", "lower")}
+NATURAL = {("p", "upper"), ("weight_decay", "lower"), ("share", "lower")}
 FEW_ROWS, FEW_SPLITS = 40, 5
 # A rank correlation below this chooses hardly better than chance; of fewer runs it says nothing.
 WEAK, FEWEST_RUNS = 0.2, 5
@@ -135,11 +135,13 @@ def _edges(run: Run) -> Iterator[tuple[str, str, float]]:
     """Yield the settings of a run that lie at an end of their space, the end, and its value."""
     if run.settings is None:
         return
+    values = {**vars(run.settings), **run.settings.method_settings}
+    makes_rows = "share" in run.settings.method_settings
     try:
-        spaces = {**SPACE, **methods.get(run.method).space}
+        own = find_method(run.method, "estimator" if makes_rows else "table").space
+        spaces = own if makes_rows else {**SPACE, **own}
     except UnknownNameError:  # a method of the user's that is not registered here
         return
-    values = {**vars(run.settings), **run.settings.method_settings}
     for name, space in spaces.items():
         value = values.get(name)
         if not isinstance(space, Between) or not isinstance(value, int | float):
@@ -169,9 +171,10 @@ def _one_split(comparison: Comparison, verdict: Verdict) -> str:
         what = f"{listed(list(names)) if names else ''} would help"
     if not splits:
         splits = [n for n, other in enumerate(others, 1) if other.winner != verdict.winner]
-        what = f"{verdict.winner} would not beat every net for sure"
+        nets = every_net(comparison.reference)
+        what = f"{verdict.winner} would not beat {nets} for sure"
         if verdict.winner is None and splits:
-            what = f"{others[splits[0] - 1].winner} would beat every net"
+            what = f"{others[splits[0] - 1].winner} would beat {nets}"
     if not splits:
         return ""
     word = "split" if len(splits) == 1 else "any one of the splits"

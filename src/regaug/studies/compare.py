@@ -10,15 +10,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from regaug._outputs import Output, has_mark
+from regaug._registry import lookup
 from regaug.data.base import Data, Split
 from regaug.data.splits import SplitRule
+from regaug.data.tabular.foreign import read_foreign
 from regaug.data.tabular.table import Table, open_table
+from regaug.ensemble.contents import NETS
 from regaug.ensemble.diagnosis import read_diagnosis, write_diagnosis
 from regaug.ensemble.entry import QUICK_ROWS
 from regaug.exceptions import ArgumentError, ArgumentTypeError, RegaugError, StoreError
 from regaug.formatting import count
 from regaug.metrics import MetricName
 from regaug.problems import MOST_ROWS, Problem
+from regaug.runs.factories import Factory
 from regaug.runs.origins import Origins
 from regaug.runs.record import RunRecord
 from regaug.runs.registrations import check_methods
@@ -37,6 +41,7 @@ from regaug.studies.rounds import plan_rounds
 from regaug.studies.study import MODEL, Study
 from regaug.studies.targets import make_targets, write_targets
 from regaug.training.bar import bar_from_first_call
+from regaug.training.estimators import REGRESSORS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,6 +93,9 @@ def compare(
     max_minutes: float | None = None,
     out: str | Path | None = None,
     progress: bool | Observer | None = None,
+    model: object = None,
+    rows: object = None,
+    keep_integers: bool = False,
 ) -> Study:
     """Find out which augmentation helps on some data, and how sure that is.
 
@@ -132,6 +140,13 @@ def compare(
             model. The same call continues there. ``study.folder`` says where it is, and
             ``out/houses/latest`` leads to the newest. None forgets.
         progress: True for a progress bar, or a function that is told how far it has come.
+        model: What is trained on a table or splits: None or ``"nets"`` for the nets for tables; a
+            regressor (``"ridge"``, ``"boosting"``, ``"trees"``, ``"gp"``, any of scikit-learn, or
+            a function that makes one) for which every method makes new training rows; a function
+            that makes a network; or where it is written, ``"module:make"`` or ``"file.py:make"``.
+        rows: Rows of the same columns that were made elsewhere, a path or a frame: for a regressor
+            they are compared as one more method.
+        keep_integers: Whether columns of whole numbers stay such in new rows for a regressor.
 
     Returns:
         The study; ``print(study)`` shows the table and says what it means.
@@ -140,6 +155,12 @@ def compare(
     table = _open(data, target=target, group=group, time=time, drop=drop)
     if isinstance(table, Problem):
         problem = table
+        for name, value in (("model", model), ("rows", rows)):
+            if value is not None:
+                raise ArgumentError(
+                    f"`{name}` must be None for a problem, which has its own: "
+                    f"Problem(splits, {name}=...)."
+                )
         if metric not in ("rmse", problem.metric):
             raise ArgumentError(
                 f"`metric` must be that of the problem, {problem.metric!r}, got {metric!r}. Leave "
@@ -149,12 +170,26 @@ def compare(
         number = splits if splits is not None else QUICK_SPLITS if quick else SPLITS
         most = QUICK_ROWS if quick else MOST_ROWS
         problem = Problem.from_table(
-            table, splits=number, split=split, metric=metric, seed=seed, most_rows=most
+            table,
+            splits=number,
+            split=split,
+            metric=metric,
+            seed=seed,
+            most_rows=most,
+            model=_find_model(model),
         )
+        problem = problem if rows is None else _with_rows(problem, rows, table)
     else:
-        problem = Problem(table, metric=metric)
+        problem = Problem(table, _find_model(model), metric)
+        if rows is not None:
+            raise ArgumentError(
+                "`rows` must be None for splits of your own making. Give them as parts: "
+                "Problem(splits, model=..., rows=parts)."
+            )
     if independent:
         problem = replace(problem, independent=True)
+    if keep_integers:
+        problem = replace(problem, keep_integers=True)
     plan = make_plan(problem, methods=methods, trials=trials, seed=seed, quick=quick, search=search)
     source = table if isinstance(table, Data) else None
     with _observer(progress) as observer:
@@ -187,7 +222,7 @@ def run_plan(
     summary = getattr(data, "summary", plan.config.problem)
     notes = [summary, *plan.notes]
     facts = None
-    if plan.problem.is_stacked:
+    if plan.problem.kind in ("table", "estimator"):
         leaks = [str(leak) for leak in getattr(data, "leaks", ())]
         facts = describe(plan.problem.splits[0], "\n".join(notes), given=_given(data), leaks=leaks)
         write_facts(folder, facts)
@@ -263,7 +298,7 @@ def _finish(study: Study, folder: Path, seed: int, jobs: int) -> Study:
         study = replace(study, notes=[*study.notes, str(error)])
     study.report(folder / REPORT)
     mark_latest(folder)
-    if not study.is_complete or study.data is None or has_model:
+    if not study.is_complete or study.data is None or has_model or study.config.kind != "table":
         return study
     try:
         model = study.model(study.data, seed=seed, quick=True, jobs=jobs)
@@ -293,6 +328,30 @@ def _open(data: AnyData, **columns: Any) -> Problem | Data | Sequence[Split]:
                 f"`{name}` must be None for data that knows its columns, got {value!r}."
             )
     return data
+
+
+def _find_model(model: object) -> Any:
+    """Return what a problem takes for what a user has named."""
+    if not isinstance(model, str):
+        return model
+    if model == NETS:
+        return None
+    if ":" not in model:
+        return lookup("model", model, {name: name for name in (NETS, *REGRESSORS)})
+    factory = Factory(model)
+    factory.find()  # now, not in a worker
+    return factory
+
+
+def _with_rows(problem: Problem, rows: object, data: Data) -> Problem:
+    """Return a problem with rows that were made elsewhere."""
+    if problem.kind != "estimator":
+        raise ArgumentError(
+            "`rows` needs a regressor that learns from new rows, got nets. Choose one: "
+            'model="boosting".'
+        )
+    parts, notes = read_foreign(rows, data, problem.splits)
+    return replace(problem, rows=parts, notes=[*problem.notes, *notes])
 
 
 def _given(data: Data | None) -> Mapping[str, object]:

@@ -8,6 +8,7 @@ from regaug._checks import check_choice, check_integer, check_range
 from regaug._files import JSON
 from regaug.exceptions import StoreError
 from regaug.metrics import METRICS, MetricName
+from regaug.problems import Kind
 
 Search = Literal["random", "tpe"]
 REFERENCE = "erm"
@@ -39,6 +40,9 @@ class StudyConfig:
         target_names: Names of the targets.
         checksum: Differs for other rows.
         reference: The method that the others are compared with.
+        kind: What is trained: ``"table"``, ``"network"``, ``"estimator"`` or ``"lightning"``.
+        model: Name of a regressor, with what differs for other parameters of it; else empty.
+        keep_integers: Whether columns of whole numbers stay such in new rows for a regressor.
     """
 
     problem: str
@@ -60,6 +64,9 @@ class StudyConfig:
     target_names: tuple[str, ...] = ("target",)
     checksum: str = ""
     reference: str = REFERENCE
+    kind: Kind = "table"
+    model: str = ""
+    keep_integers: bool = False
 
     def __post_init__(self) -> None:
         check_integer("trials", self.trials, 1)
@@ -68,6 +75,7 @@ class StudyConfig:
         check_integer("seed", self.seed, 0)
         check_choice("metric", self.metric, tuple(METRICS))
         check_choice("search", self.search, get_args(Search))
+        check_choice("kind", self.kind, get_args(Kind))
         check_range("test_share", self.test_share, 0.0)
 
     @property

@@ -12,9 +12,13 @@ _FOLLOWS = {
     "checksum": ("rows", "columns", "target_names", "splits", "seed", "test_share", "problem"),
     "test_share": ("rows", "splits", "problem"),
     "train_rows": ("rows", "splits", "seed", "test_share", "problem"),
-    "baselines": ("rows", "columns", "problem"),
-    "recipes": ("trials",),
-    "recipe": ("trials", "metric", "rows", "seed", "methods"),
+    "baselines": ("rows", "columns", "problem", "model"),
+    "recipes": ("trials", "kind"),
+    "recipe": ("trials", "metric", "rows", "seed", "methods", "kind"),
+    "methods": ("kind", "model"),
+    "reference": ("kind",),
+    "hidden": ("kind",),
+    "kind": ("model",),
 }
 
 
@@ -43,6 +47,9 @@ _WORDS: Mapping[str, Callable[[Any], str]] = {
     "recipes": lambda n: count(n, "recipe"),
     "test_share": lambda share: f"{share:.2g} test rows for every other one",
     "reference": lambda name: f"the reference {name}",
+    "kind": lambda name: "a regressor" if name == "estimator" else f"a {name} net",
+    "model": lambda name: f"the model {name}" if name else "a net",
+    "keep_integers": lambda is_so: f"whole numbers {'kept' if is_so else 'mixed'} in new rows",
 }
 _TABLE = ("problem", "rows", "columns", "train_rows", "target_names", "test_share", "baselines")
 

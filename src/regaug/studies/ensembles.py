@@ -55,13 +55,15 @@ def judge(
     """Return what every row of a study is worth.
 
     Without ``targets``, or where a run has not kept its predictions, there are no ensembles: a
-    method is worth what the run is worth that each split has chosen.
+    method is worth what the run is worth that each split has chosen. So it is with a regressor: new
+    rows that differ from run to run would make an ensemble better, which is no merit of theirs.
     """
     singles = {
         name: [record.scores.get("test") for record in own]
         for name, own in selection.chosen.items()
     }
-    if targets is None or not _has_predictions(selection):
+    is_single = config.kind == "estimator"
+    if targets is None or is_single or not _has_predictions(selection):
         return Rows(
             singles, {name: [[one] for one in own] for name, own in selection.chosen.items()}
         )

@@ -1,7 +1,7 @@
 """What is known of a study's data: kept beside its runs, so that a report needs nothing else."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -13,7 +13,8 @@ from torch import Tensor
 
 from regaug._checks import check_range
 from regaug._files import read_optional, write_json
-from regaug.data.base import Part, Split
+from regaug.data.base import Split
+from regaug.data.duplicates import as_bytes
 from regaug.data.scaling import Scaler
 from regaug.dimension import two_nn
 from regaug.exceptions import ArgumentError, TooFewPointsError
@@ -182,13 +183,8 @@ def _joint_rows(split: Split) -> Tensor:
 
 def _count_shared(split: Split) -> int:
     """Count the test rows that are equal to a training or validation row in every number."""
-    seen = {row for part in (split.train, split.validation) for row in _as_bytes(part)}
-    return sum(row in seen for row in _as_bytes(split.test))
-
-
-def _as_bytes(part: Part) -> Iterator[bytes]:
-    rows = torch.cat([part.x[:].flatten(1), part.y], dim=1).numpy() + 0.0  # without a minus zero
-    return (row.tobytes() for row in rows)
+    seen = {row for part in (split.train, split.validation) for row in as_bytes(part)}
+    return sum(row in seen for row in as_bytes(split.test))
 
 
 def _fit_two_nn(points: Tensor) -> TwoNNFit | None:

@@ -17,6 +17,7 @@ from regaug import methods
 from regaug._files import JSON
 from regaug._outputs import is_free
 from regaug.exceptions import StoreError
+from regaug.methods import NO_ROWS, ROWS
 from regaug.runs.store import STUDY, Store, is_same, read_study
 from regaug.studies.config import REFERENCE, StudyConfig
 from regaug.studies.differences import say_differences
@@ -97,7 +98,14 @@ def name_study(
         (QUICK_METHODS, QUICK_TRIALS, QUICK_SPLITS) if quick else (methods.names(), TRIALS, SPLITS)
     )
     words = ["quick" if quick else "full"]
-    words += [] if set(config.methods) == set(usual) else [_say_methods(config.methods)]
+    own = config.methods
+    if config.kind == "estimator":
+        words += [_slug(config.model.rpartition("-")[0] or config.model)]
+        words += ["rows"] if ROWS in own else []
+        words += ["integers"] if config.keep_integers else []
+        usual = tuple(name for name in usual if methods.get(name).as_maker() is not None)
+        own = tuple(name for name in own if name not in (NO_ROWS, ROWS))
+    words += [] if set(own) == set(usual) else [_say_methods(config.methods)]
     words += [] if config.trials == trials else [f"trials-{config.trials}"]
     words += [] if splits in (None, number) else [f"splits-{splits}"]
     words += [] if split is None else [f"split-{split}"]
@@ -109,7 +117,7 @@ def name_study(
 
 
 def _say_methods(names: Sequence[str]) -> str:
-    others = [name for name in names if name != REFERENCE] or [REFERENCE]
+    others = [name for name in names if name not in (REFERENCE, NO_ROWS)] or [names[0]]
     return "+".join(others) if len(others) <= _LISTED else f"{len(names)}-methods"
 
 

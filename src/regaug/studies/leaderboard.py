@@ -7,6 +7,7 @@ from regaug import formatting
 from regaug.formatting import TextTable
 from regaug.metrics import METRICS
 from regaug.studies.details import Details
+from regaug.studies.names import reference_name
 from regaug.studies.statistics import Comparison, Row
 
 # Other metrics that a terminal has room for, beside the one that decides.
@@ -58,7 +59,8 @@ def leaderboard(
             other = show_details(details.get(row.name, Details()))
             cells += [other.get(name, "") for name in (*metrics, "fit", "predict")]
         rows.append(cells)
-    below = "* differs from plain training, all comparisons taken together"
+    plain = reference_name(comparison.reference)
+    below = f"* differs from {plain}, all comparisons taken together"
     is_starred = any(row.is_significant for row in comparison.rows)
     said = [below if is_starred else "", comparison.explanation, *notes]
     return TextTable(title, header, rows, [note for note in said if note])

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from regaug.ensemble.contents import AUTO, NETS
+from regaug.methods import NO_ROWS
 from regaug.studies.config import REFERENCE
 from regaug.studies.statistics import Row
 
@@ -29,7 +30,12 @@ def full_name(row: Row, reference: str) -> str:
 
 def reference_name(reference: str) -> str:
     """Return what the others are compared with."""
-    return "plain training" if reference == REFERENCE else reference
+    return {REFERENCE: "plain training", NO_ROWS: "no new rows"}.get(reference, reference)
+
+
+def every_net(reference: str) -> str:
+    """Return what a baseline beats, if it beats all that is compared with it."""
+    return "the regressor with any rows" if reference == NO_ROWS else "every net"
 
 
 def listed(names: Sequence[str], *, most: int = 4) -> str:

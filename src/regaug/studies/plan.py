@@ -4,6 +4,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
+from typing import Any
 
 from regaug import _random, methods
 from regaug._checks import check_integer
@@ -11,12 +12,16 @@ from regaug._random import Stream
 from regaug.data.base import Split
 from regaug.data.scaling import StandardizedSplit, is_skewed
 from regaug.ensemble.prepared import default_names
-from regaug.problems import Problem
+from regaug.exceptions import ArgumentError
+from regaug.methods import MAKERS, NO_ROWS, ROWS
+from regaug.problems import Cost, Problem
 from regaug.runs.run import Run, run_key
+from regaug.runs.threads import one_thread
 from regaug.studies.config import REFERENCE, Search, StudyConfig
 from regaug.studies.limits import describe_groups, keep_to_inputs, leave_out_by_mask
 from regaug.studies.search import draw_settings
 from regaug.training.baselines import PREDICTORS, baseline_names
+from regaug.training.estimators import check_estimator
 from regaug.training.recipe import draw_recipes
 from regaug.training.settings import Settings
 
@@ -26,6 +31,8 @@ TRIALS, QUICK_TRIALS = 6, 3
 SPLITS, QUICK_SPLITS = 10, 5
 # Recipes of the first stage: so many for each trial of the second one, and not fewer than that.
 RECIPES_PER_TRIAL, FEWEST_RECIPES = 2, 6
+# New rows for every training row in a usual run of a regressor.
+USUAL_SHARE = 0.5
 # What a recipe says of any network; all else is about the form of the table net.
 _ANY_NETWORK = (
     "epochs",
@@ -77,20 +84,21 @@ def make_plan(
     drawn ones if None. ``baselines`` says whether to fit them beside the nets. All else is as in
     :func:`regaug.compare`.
     """
-    names = _check_methods(methods, quick)
+    names, left_out = leave_out(problem, _check_methods(methods, quick))
     usual = 1 if settings is not None else QUICK_TRIALS if quick else TRIALS
     count = check_integer("trials", usual if trials is None else trials, 1)
     check_integer("seed", seed, 0)
-    notes, recipes = [*problem.notes, *describe_groups(problem)], []
-    if settings is None:
-        names, sentences = leave_out(problem, names)
-        notes += sentences
+    notes, recipes = [*problem.notes, *describe_groups(problem), *left_out], []
     own = {name: [settings[name]] for name in names} if settings is not None else {}
-    may_log = settings is None and not problem.is_scaled and _is_skewed(problem.splits)
+    is_net = problem.kind != "estimator"
+    may_log = settings is None and is_net and not problem.is_scaled and _is_skewed(problem.splits)
     if may_log:
         notes.append("The target is positive and skewed: half the recipes fit its logarithm.")
     config = _configure(problem, names, count, seed, search)
-    if settings is None:
+    if not is_net:
+        problem = _with_cost(problem)
+        own = own or _draw_makers(config, names)
+    elif settings is None:
         recipes = _draw_recipes(problem, max(FEWEST_RECIPES, RECIPES_PER_TRIAL * count), seed)
         for name in names:
             drawn = draw_settings(name, count, seed=seed, rows=config.train_rows)
@@ -147,8 +155,52 @@ def plan_runs(
 
 
 def leave_out(problem: Problem, names: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
-    """Return the methods that can act on a problem, and sentences about the others."""
-    return leave_out_by_mask(problem, names)
+    """Return the methods that can act on a problem, and a sentence for those that cannot.
+
+    For a regressor these are the methods that make rows; what the others are compared with is no
+    new rows, and rows from elsewhere stand beside, if there are any.
+    """
+    if problem.kind != "estimator":
+        return leave_out_by_mask(problem, names)
+    if ROWS in names and not problem.rows:
+        raise ArgumentError(
+            "`methods` must not have 'rows' without such rows, got none. Give them as `rows`."
+        )
+    others = [name for name in names if name not in (REFERENCE, NO_ROWS, ROWS)]
+    lacking = [
+        name for name in others if name not in MAKERS and methods.get(name).as_maker() is None
+    ]
+    makers = [name for name in others if name not in lacking]
+    wanted = (NO_ROWS, *makers, *([ROWS] if problem.rows else []))
+    if lacking and len(wanted) == 1:
+        raise ArgumentError(
+            f"`methods` must make new rows for a regressor, got {', '.join(lacking)}, which can "
+            "make none. Choose others, such as 'mixup' or 'cems'."
+        )
+    said = f"Left out, as no rows of a table can be made that way: {', '.join(lacking)}."
+    return wanted, [said] if lacking else []
+
+
+def _with_cost(problem: Problem) -> Problem:
+    """Check a regressor on some rows; return the problem with what a run takes."""
+    first = problem.splits[0]
+    with one_thread():  # as every run
+        seconds = check_estimator(problem.make_regressor(first, 0), first)
+    return replace(problem, cost=Cost(0.0, (1.0 + USUAL_SHARE) * seconds))
+
+
+def _draw_makers(config: StudyConfig, names: Sequence[str]) -> dict[str, list[Settings]]:
+    """Return what is tried of the methods that make rows for a regressor."""
+    # An epoch stands for a fit.
+    plain = Settings(epochs=1, metric=config.metric)
+    options: dict[str, Any] = {"seed": config.seed, "rows": config.train_rows, "kind": config.kind}
+    return {
+        name: [
+            replace(plain, method_settings=own)
+            for own in draw_settings(name, config.trials, **options)
+        ]
+        for name in names
+    }
 
 
 def _draw_recipes(problem: Problem, count: int, seed: int) -> list[Settings]:
@@ -166,7 +218,8 @@ def _recipe_key(settings: Sequence[Settings]) -> str:
 def _check_methods(names: Sequence[str] | None, quick: bool) -> tuple[str, ...]:
     wanted = tuple(dict.fromkeys(names or (QUICK_METHODS if quick else methods.names())))
     for name in wanted:
-        methods.get(name)
+        if name not in MAKERS:
+            methods.get(name)
     return wanted if REFERENCE in wanted else (REFERENCE, *wanted)
 
 
@@ -178,7 +231,8 @@ def _configure(
     return StudyConfig(
         problem=problem.name,
         methods=names,
-        baselines=baseline_names(first),
+        # A regressor that is one of them is there anyway, without new rows.
+        baselines=tuple(name for name in baseline_names(first) if name != problem.model),
         trials=trials,
         splits=len(splits),
         metric=problem.metric,
@@ -193,6 +247,10 @@ def _configure(
         columns=prod(first.train.x.shape[1:]),
         target_names=tuple(problem.targets) or default_names(first.train.y.shape[1]),
         checksum=problem.checksum(),
+        reference=NO_ROWS if problem.kind == "estimator" else REFERENCE,
+        kind=problem.kind,
+        model=problem.model_name,
+        keep_integers=problem.keep_integers,
     )
 
 

@@ -5,10 +5,17 @@ from typing import Any
 
 from regaug import _random, methods
 from regaug._random import Stream
+from regaug.methods import Method
+from regaug.problems import Kind
+
+
+def find_method(name: str, kind: Kind = "table") -> Method:
+    """Return a method as a study of such a problem uses it: for a regressor it makes rows."""
+    return methods.get_maker(name) if kind == "estimator" else methods.get(name)
 
 
 def draw_settings(
-    method: str, trials: int, *, seed: int, rows: int | None = None
+    method: str, trials: int, *, seed: int, rows: int | None = None, kind: Kind = "table"
 ) -> list[dict[str, Any]]:
     """Draw a method's own settings for so many trials.
 
@@ -20,7 +27,7 @@ def draw_settings(
         >>> [own["p"] for own in draw_settings("mixup", 4, seed=0)]
         [0.25, 0.4, 0.65, 1.0]
     """
-    known = methods.get(method)
+    known = find_method(method, kind)
     known = known if rows is None else known.suited(rows)
     drawn = []
     for number in range(trials):

@@ -148,7 +148,12 @@ class Study:
                 rows.scores,
                 rows.used,
                 metric=config.metric,
-                chosen={name: selection.chosen[name] for name in config.methods},
+                # A row of a regressor is a single run anyway.
+                chosen={
+                    name: selection.chosen[name]
+                    for name in config.methods
+                    if config.kind != "estimator"
+                },
                 tried=selection.tried,
                 target_names=config.target_names if config.targets > 1 else (),
             ),
@@ -301,6 +306,11 @@ class Study:
         """
         if quick and (data, method, seed) == (None, None, self.config.seed) and self._has_model:
             return Ensemble.load(self._model_folder)
+        if self.config.kind == "estimator":
+            raise ArgumentError(
+                "`study` must be one of nets to fit a model, got one of a regressor. Fit that one "
+                "yourself, with the rows that the study advises: the report has the lines."
+            )
         table = self._check_table(data)
         name = self.advised if method is None else method
         options: dict[str, Any] = {}
@@ -322,7 +332,12 @@ class Study:
 
     @property
     def advised(self) -> str:
-        """What :func:`regaug.fit` is to be told: the row to use if it can be fitted to a table."""
+        """What :func:`regaug.fit` is to be told: the row to use if it can be fitted to a table.
+
+        Of a regressor it is whose rows it is to be given.
+        """
+        if self.config.kind == "estimator":
+            return self.verdict.recommended
         use = self.verdict.use
         return use if use in BLENDS else self.verdict.recommended
 

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from regaug.ensemble.contents import AUTO
+from regaug.methods import NO_ROWS
 from regaug.metrics import METRICS
 from regaug.studies.advice import advise
 from regaug.studies.amounts import amount
 from regaug.studies.changes import Change
-from regaug.studies.names import full_name, listed, reference_name
+from regaug.studies.names import every_net, full_name, listed, reference_name
 from regaug.studies.statistics import Comparison, Row
 
 
@@ -111,7 +112,8 @@ def _beside(comparison: Comparison, winner: str | None) -> str:
         return ""
     change = comparison.paired(winner, nets[0].name)
     of = "" if comparison.unit == "percent" else f" in {comparison.title}"
-    return f"{_title(comparison, best)} beats every net by {amount(change, comparison.unit)}{of}."
+    size, others = amount(change, comparison.unit), every_net(comparison.reference)
+    return f"{_title(comparison, best)} beats {others} by {size}{of}."
 
 
 def _about_mean(comparison: Comparison) -> str:
@@ -166,6 +168,8 @@ def _nets(comparison: Comparison, helps: Sequence[Row], hurts: Sequence[Row]) ->
     if hurts:
         worse = _list(hurts, f"makes {comparison.title} worse", comparison)
         return f"No augmentation helps on this data: {worse} against {plain}."
+    if comparison.reference == NO_ROWS:
+        return f"No new rows make a difference on this data. {_smallest(comparison)}"
     return f"No augmentation differs from {plain} on this data. {_smallest(comparison)}"
 
 
@@ -187,7 +191,8 @@ def _without_reference(comparison: Comparison, plain: str) -> str:
         f"{comparison.n_splits} splits, so nothing can be measured against it"
     )
     has_net = any(row.mean is not None for row in comparison.augmentations)
-    return f"{text}." if has_net else f"{text}; nor did any other net work on every split."
+    other = "anything else" if comparison.reference == NO_ROWS else "any other net"
+    return f"{text}." if has_net else f"{text}; nor did {other} work on every split."
 
 
 def _single_split(comparison: Comparison, plain: str) -> str:

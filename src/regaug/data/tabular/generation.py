@@ -111,11 +111,16 @@ def _as_table(data: Data) -> Table:
             "`data` must be a table: regaug.data.read_table(...), or a named data set of that "
             f"kind, got {type(data).__name__}."
         )
-    inputs = [f"x{place}" for place in range(1, data.x.shape[1] + 1)]
-    several = data.y.shape[1] > 1
-    targets = [f"target_{i}" for i in range(1, data.y.shape[1] + 1)] if several else ["target"]
+    inputs, targets = array_names(data)
     frame = pd.DataFrame(np.hstack([data.x, data.y]), columns=[*inputs, *targets])
     return Table(frame, targets=targets, name=data.info.name)
+
+
+def array_names(data: ArrayData) -> tuple[list[str], list[str]]:
+    """Return what the inputs and the targets of a table are called whose columns have no names."""
+    columns, targets = data.x.shape[1], data.y.shape[1]
+    inputs = [f"x{place}" for place in range(1, columns + 1)]
+    return inputs, [f"target_{i}" for i in range(1, targets + 1)] if targets > 1 else ["target"]
 
 
 def augment_rows(

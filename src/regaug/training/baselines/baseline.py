@@ -69,7 +69,7 @@ def fit_baseline(
     start = time.perf_counter()
     lookup("baseline", name, dict.fromkeys(BASELINES))
     settings = Settings(seed=seed, metric=metric)
-    if (obstacle := _obstacle(name, split)) is not None:
+    if (obstacle := find_obstacle(name, split)) is not None:
         raise ArgumentError(f"`split` must suit {name!r}: {obstacle}")
     # The last value is read off the window, in whatever scale that is.
     split = split if name == "last-value" else standardize(split)
@@ -95,10 +95,10 @@ def baseline_names(split: Split) -> tuple[str, ...]:
     Gaussian process take at most 2.5 million numbers in the training part, trees in up to 50,000
     rows, the process in up to 2,000.
     """
-    return tuple(name for name in BASELINES if _obstacle(name, split) is None)
+    return tuple(name for name in BASELINES if find_obstacle(name, split) is None)
 
 
-def _obstacle(name: str, split: Split) -> str | None:
+def find_obstacle(name: str, split: Split) -> str | None:
     """Say why a baseline cannot be fitted to a split; None if it can."""
     shape, targets = tuple(split.train.x.shape), split.train.y.shape[1]
     if name == "mean":

@@ -1,0 +1,123 @@
+"""Do new rows help regressors that are no nets? Studies of them on real tables.
+
+    python -m benchmarks.atlas.estimators run [jobs] [models] [tables]   resumable
+    python -m benchmarks.atlas.estimators show       writes results/atlas/estimators.md
+
+``models`` and ``tables`` have commas between them; by default boosting and trees, with settings
+that the validation rows choose, and scikit-learn's own boosting as it comes (``plain-boosting``),
+on the built-in table and every fifth one of the atlas. Beside the methods stand ``repeats``,
+training rows once more: where they help as much, it was not what is new in the rows. A line of a
+results file is a table: the test error of every row of the study on each of the four splits.
+"""
+
+import sys
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy.stats import t as student
+from sklearn.ensemble import HistGradientBoostingRegressor
+
+from benchmarks.atlas.page import change, interval, table
+from benchmarks.atlas.protocol import RESULTS, SPLITS, Cell, index, lines, measure, read
+from regaug import compare, methods
+from regaug.data import load
+from regaug.formatting import between
+from regaug.formatting import change as told
+from regaug.methods import NO_ROWS, REPEATS
+from regaug.problems import Problem
+from regaug.studies.changes import holm
+
+MODELS: dict[str, Any] = {
+    "boosting": "boosting",
+    "trees": "trees",
+    "plain-boosting": HistGradientBoostingRegressor(),
+}
+BUILT_IN = "diabetes"
+# Settings of every method on every split.
+TRIALS, EVERY = 3, 5
+
+
+def tables() -> list[str]:
+    """Return the tables that are looked at, whatever is found there."""
+    return [BUILT_IN, *sorted(index())[::EVERY][:10]]
+
+
+def makers() -> list[str]:
+    return [name for name in methods.names() if methods.get(name).as_maker() is not None]
+
+
+def run(model: str, cell: Cell) -> dict[str, Any]:
+    data = load(BUILT_IN) if cell.table == BUILT_IN else read(cell.table)
+    problem = Problem.from_table(data, splits=SPLITS, model=MODELS[model])
+    study = compare(problem, methods=[*makers(), REPEATS], trials=TRIALS)
+    found = {row["name"]: row["errors"] for row in study.to_dict()["rows"]}
+    sizes = {"rows": study.config.rows, "columns": study.config.columns}
+    return {**sizes, "errors": found, "helps": study.verdict.helps, "hurts": study.verdict.hurts}
+
+
+def pooled(known: Sequence[Mapping[str, Any]]) -> list[list[str]]:
+    """Return a line for every method: its change over all tables, and how sure that is."""
+    names = [*makers(), REPEATS]
+    logs = {
+        name: [change(line["errors"][name], line["errors"][NO_ROWS]) for line in known]
+        for name in names
+    }
+    corrected, rows = holm({name: _p(own) for name, own in logs.items()}), []
+    for name, p in corrected.items():
+        low, middle, high = interval(logs[name])
+        better = f"{sum(value < 0 for value in logs[name])} of {len(known)}"
+        helps, hurts = (sum(name in line[key] for line in known) for key in ("helps", "hurts"))
+        span = between(low, high, "percent")
+        rows.append(
+            [name, told(middle, "percent"), span, f"{p:.3f}", better, str(helps), str(hurts)]
+        )
+    return rows
+
+
+def _p(values: Sequence[float]) -> float:
+    """Return the two-sided p-value of a mean of zero over tables."""
+    n, spread = len(values), float(np.std(values, ddof=1))
+    if spread == 0.0:
+        return 1.0
+    return float(2 * student.sf(abs(np.mean(values)) / (spread / np.sqrt(n)), n - 1))
+
+
+def show() -> None:
+    """Write the pooled answer, for every model."""
+    head = ["rows of", "change of the RMSE", "95 % interval over tables", "p (Holm)"]
+    head += ["better on", "said to help", "said to hurt"]
+    out = [
+        "# New rows for regressors",
+        "",
+        "`python -m benchmarks.atlas.estimators run`, then `show`. Each regressor is fitted on the",
+        f"training rows and on new ones, with {TRIALS} settings of every method (share and",
+        f"strength) on {SPLITS} splits of each table; the validation rows of a split choose one.",
+        "Changes are against the same regressor without new rows, geometric means over tables;",
+        "p-values are corrected for the number of methods. `repeats` are training rows once more.",
+        "",
+    ]
+    for model in MODELS:
+        known = lines(f"estimators-{model}")
+        if len(known) < 2:
+            continue
+        names = ", ".join(sorted(line["table"] for line in known))
+        rows = pooled(known)
+        sure = [row[0] for row in rows if float(row[3]) < 0.05]
+        out += [f"## {model}: {len(known)} of {len(tables())} tables", "", *table(head, rows)]
+        out += [f"Told apart from no new rows: {', '.join(sure) or 'none'}. Tables: {names}.", ""]
+    (RESULTS / "estimators.md").write_text("\n".join(out).rstrip() + "\n")
+    print("\n".join(out))
+
+
+if __name__ == "__main__":
+    command, *others = sys.argv[1:]
+    if command == "show":
+        show()
+    else:
+        jobs, models, wanted = [*others, *["2", ",".join(MODELS), ""][len(others) :]]
+        chosen = [name for name in wanted.split(",") if name] or tables()
+        for model in models.split(","):
+            todo = [Cell(name, 0) for name in chosen]
+            measure(f"estimators-{model}", partial(run, model), todo, jobs=int(jobs))
