@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from regaug import CMixup, KernelPairSampler, methods, samplers
+from regaug import CMixup, KernelPairSampler, Mixup, methods, samplers
 from regaug.exceptions import ArgumentError, PlaceError, UnknownNameError
-from regaug import CMixup, KernelPairSampler, Mixup, methods
-from regaug.exceptions import PlaceError, UnknownNameError
 from regaug.models import MLP
 
 NAMES = (
