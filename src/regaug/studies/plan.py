@@ -14,6 +14,7 @@ from regaug.ensemble.prepared import default_names
 from regaug.problems import Problem
 from regaug.runs.run import Run, run_key
 from regaug.studies.config import REFERENCE, Search, StudyConfig
+from regaug.studies.rehearsal import leave_out_by_place, rehearse
 from regaug.studies.search import draw_settings
 from regaug.training.baselines import PREDICTORS, baseline_names
 from regaug.training.recipe import draw_recipes
@@ -81,6 +82,9 @@ def make_plan(
     count = check_integer("trials", usual if trials is None else trials, 1)
     check_integer("seed", seed, 0)
     notes, recipes = list(problem.notes), []
+    if settings is None:
+        names, sentences = leave_out(problem, names)
+        notes += sentences
     own = {name: [settings[name]] for name in names} if settings is not None else {}
     may_log = settings is None and not problem.is_scaled and _is_skewed(problem.splits)
     if may_log:
@@ -89,7 +93,8 @@ def make_plan(
     if settings is None:
         recipes = _draw_recipes(problem, max(FEWEST_RECIPES, RECIPES_PER_TRIAL * count), seed)
         for name in names:
-            tried = enumerate(draw_settings(name, count, seed=seed, rows=config.train_rows))
+            rows, reach = config.train_rows, config.reach
+            tried = enumerate(draw_settings(name, count, seed=seed, rows=rows, reach=reach))
             # Until each split has chosen its own, the first recipes stand in.
             own[name] = [replace(recipes[n % len(recipes)], method_settings=v) for n, v in tried]
     config = replace(
@@ -141,6 +146,11 @@ def plan_runs(
     return runs
 
 
+def leave_out(problem: Problem, names: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
+    """Return the methods that can act on a problem, and what to say of where they act."""
+    return leave_out_by_place(problem, names)
+
+
 def _draw_recipes(problem: Problem, count: int, seed: int) -> list[Settings]:
     rows = len(problem.splits[0].train)
     recipes = draw_recipes(count, seed=seed, rows=rows, metric=problem.metric)
@@ -163,7 +173,7 @@ def _check_methods(names: Sequence[str] | None, quick: bool) -> tuple[str, ...]:
 def _configure(
     problem: Problem, names: tuple[str, ...], trials: int, seed: int, search: Search
 ) -> StudyConfig:
-    splits, first = problem.splits, problem.splits[0]
+    splits, first, found = problem.splits, problem.splits[0], rehearse(problem)
     sizes = [(len(own.train), len(own.validation), len(own.test)) for own in splits]
     return StudyConfig(
         problem=problem.name,
@@ -181,7 +191,9 @@ def _configure(
         rows=sum(sizes[0]),
         train_rows=min(train for train, _, _ in sizes),
         columns=prod(first.train.x.shape[1:]),
-        target_names=tuple(problem.targets) or default_names(first.train.y.shape[1]),
+        target_names=tuple(problem.target_names) or default_names(first.train.y.shape[1]),
+        places=found.places,
+        pairs_pass=found.reach.pairs,
         checksum=problem.checksum(),
     )
 

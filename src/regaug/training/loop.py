@@ -13,6 +13,7 @@ from torch.utils.data import DataLoader
 
 from regaug import _random, formatting, methods
 from regaug._checks import check_choice
+from regaug.augment.structures import Batch
 from regaug.data.base import Part, Split
 from regaug.exceptions import ArgumentTypeError, DivergedError, NonFiniteError
 from regaug.metrics import METRICS
@@ -52,8 +53,9 @@ def fit(
     ``torchrun`` all its processes train together, each on its own share of the batches.
 
     Args:
-        model: From inputs ``(n, *features)`` to predictions ``(n, m)``, or ``(n,)`` of one target.
-            It is trained in place and has the best epoch's weights afterwards.
+        model: From inputs ``(n, *features)`` to predictions ``(n, m)``, or ``(n,)`` of one target;
+            called ``model(*x)`` if the inputs are a tuple or a list of tensors, ``model(**x)`` if
+            they are a dict. It is trained in place and has the best epoch's weights afterwards.
         data: Training, validation and test rows.
         method: One of ``regaug.methods.names()``.
         settings: Epochs, rates, seed, and changes to the method's own settings.
@@ -185,12 +187,12 @@ class _Training:
         if is_best(self.history, self.best_epoch, self.settings):
             self.best_epoch, self.best_weights = len(self.history), self._weights()
 
-    def _batches(self) -> Iterator[tuple[Tensor, Tensor]]:
+    def _batches(self) -> Iterator[tuple[Batch, Tensor]]:
         """Give the batches of an epoch that this process reads itself."""
         for batch in self.sampler.epoch_batches():
             yield self.split.train.x[batch], self.split.train.y[batch]
 
-    def _step(self, epoch: int, number: int, x: Tensor, y: Tensor) -> float:
+    def _step(self, epoch: int, number: int, x: Batch, y: Tensor) -> float:
         """Take one step of the optimizer and return the loss."""
         settings = self.settings
         progress = (epoch + number / len(self.sampler)) / settings.epochs
