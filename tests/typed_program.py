@@ -24,6 +24,7 @@ from regaug import (
 from regaug.augment import Augmentation
 from regaug.augment.foma import FOMAParams
 from regaug.augment.layer import AtLayer
+from regaug.data import Split
 from regaug.ensemble import Ensemble
 from regaug.methods import Between, Method, Prepared
 from regaug.samplers import BatchSampler
