@@ -6,16 +6,18 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, lru_cache, partial
 from typing import Any, Literal, Self, cast, overload
 
-import torch
 from torch import Tensor, nn
 
 from regaug import _random
-from regaug._checks import check_choice, check_integer
+from regaug._checks import check_choice, check_floating, check_integer
 from regaug._registry import lookup
 from regaug.augment.limits import code_labels, join_masks
 from regaug.data import info, load
 from regaug.data.base import Data, Mask, Part, Split
+from regaug.data.partition import read_splits
+from regaug.data.samples import Get
 from regaug.data.scaling import StandardizedSplit, standardize
+from regaug.data.several import digest_inputs
 from regaug.data.splits import SplitRule
 from regaug.data.tabular.table import Table
 from regaug.exceptions import ArgumentError, ArgumentTypeError
@@ -92,7 +94,9 @@ class Problem:
     """What is to be learned and how it is judged: splits + network + metric.
 
     Attributes:
-        splits: Training, validation and test rows, several times, in the target's own units.
+        splits: Training, validation and test rows, several times, in the target's own units. Parts
+            of them may be map-style data sets of ``(x, y)``, or pairs of tensors: they are read
+            once, now (:meth:`regaug.data.Part.of`).
         model: Makes a fresh network for a split, ``make_net(split)``; it is told the ``seed`` too
             if it has such an argument. None is the net for tables, many of which train at once.
             Or a regressor as those of scikit-learn, a function that makes one (``make(split)`` or
@@ -100,9 +104,13 @@ class Problem:
             new training rows for it.
         metric: The error that chooses and is compared.
         places: Names of layers at which methods that act at a layer do so; those that the network
-            itself names if None.
+            itself names (``net.places``) if None. If there are none, methods act on inputs alone.
         name: What it is called, in files too.
-        targets: Names of the targets; numbered ones if there are none.
+        target_names: Names of the targets; numbered ones if there are none.
+        inputs: From a sample of a data set to its inputs, if samples are not ``(x, y)``: a tensor,
+            or tensors in a tuple, a list (the network is called ``net(*x)``) or a dict
+            (``net(**x)``).
+        targets: From a sample of a data set to its targets likewise.
         pairs_within: ``"group"`` if samples of different groups must not be mixed.
         mask: From a batch of inputs to flags, True where a value is there: see
             :class:`regaug.data.Split`.
@@ -129,7 +137,9 @@ class Problem:
     metric: MetricName = "rmse"
     places: Sequence[str] | None = None
     name: str = "splits"
-    targets: Sequence[str] = field(default=(), kw_only=True)
+    target_names: Sequence[str] = field(default=(), kw_only=True)
+    inputs: Get | None = field(default=None, kw_only=True)
+    targets: Get | None = field(default=None, kw_only=True)
     pairs_within: PairsWithin | None = field(default=None, kw_only=True)
     mask: Mask | None = field(default=None, kw_only=True)
     is_scaled: bool = field(default=False, kw_only=True)
@@ -143,13 +153,7 @@ class Problem:
     def __post_init__(self) -> None:
         check_choice("metric", self.metric, tuple(METRICS))
         check_choice("pairs_within", self.pairs_within, (None, "group"))
-        if self.mask is not None and not callable(self.mask):
-            raise ArgumentTypeError(
-                "`mask` must be a function from a batch of inputs to flags, got "
-                f"{type(self.mask).__name__}."
-            )
-        if isinstance(self.model, str):
-            lookup("regressor", self.model, dict.fromkeys(REGRESSORS))
+        self._check_functions()
         if isinstance(self.splits, LoadedSplits):  # looking at them would read them all
             return
         if not isinstance(self.splits, Sequence) or not self.splits:
@@ -163,11 +167,16 @@ class Problem:
                     f"`splits` must be a list of splits, got {type(split).__name__} in it. Make "
                     "them with data.split(seed)."
                 )
+        read = read_splits(self.splits, inputs=self.inputs, targets=self.targets)
+        object.__setattr__(self, "splits", read)
+        for split in self.splits:
             if self.model is None and not isinstance(split.train.x, Tensor):
                 raise ArgumentError(
                     "`splits` must have their inputs in memory for the table net, as tables do. "
                     "Give a network of your own: Problem(splits, model=make_net)."
                 )
+            if self.model is None:
+                check_floating("splits[0].train.x", cast(Tensor, split.train.x))
             if isinstance(split, StandardizedSplit) and not self.is_scaled:
                 raise ArgumentError(
                     "`splits` must be in the target's own units, got standardized ones. A study "
@@ -182,6 +191,37 @@ class Problem:
             if self.mask is not None:
                 _check_mask(self.mask, split.train.x[:2])
         self._check_rows()
+
+    def _check_functions(self) -> None:
+        for name, what in (
+            ("inputs", "a function from a sample to its inputs"),
+            ("targets", "a function from a sample to its targets; their names are `target_names`"),
+            ("mask", "a function from a batch of inputs to flags"),
+        ):
+            if (value := getattr(self, name)) is not None and not callable(value):
+                raise ArgumentTypeError(f"`{name}` must be {what}, got {value!r}.")
+        if isinstance(self.places, str):
+            raise ArgumentTypeError(
+                f"`places` must be a list of names of layers, got {self.places!r}. Write "
+                f"places=[{self.places!r}]."
+            )
+        if isinstance(self.model, str):
+            lookup("regressor", self.model, dict.fromkeys(REGRESSORS))
+            return
+        is_net = isinstance(self.model, nn.Module)
+        if self.model is None or (
+            not is_net and (callable(self.model) or hasattr(self.model, "fit"))
+        ):
+            return
+        way_out = " Every run trains a fresh one: def make_net(split): return ..." if is_net else ""
+        raise ArgumentTypeError(
+            "`model` must be a function that makes a network for a split, got "
+            f"{type(self.model).__name__}.{way_out}"
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        # All samples have been read, and functions of the moment cannot be sent.
+        return {**vars(self), "inputs": None, "targets": None}
 
     @classmethod
     def from_table(
@@ -240,7 +280,7 @@ class Problem:
         if model is None:
             # The three parts and nothing else: what a worker needs. New rows need the encoders too.
             parts = [Split(part.train, part.validation, part.test) for part in parts]
-        facts: dict[str, Any] = {"targets": names, "notes": notes, "cost": cost}
+        facts: dict[str, Any] = {"target_names": names, "notes": notes, "cost": cost}
         return cls(parts, model, metric, name=data.info.name, **facts)
 
     @classmethod
@@ -310,7 +350,8 @@ class Problem:
                 f"`model` must return a torch.nn.Module, got {type(net).__name__}."
             )
         if self.places is not None:
-            net.places = tuple(self.places)  # type: ignore[assignment]
+            # What torch.jit.script makes takes no attribute any more.
+            object.__setattr__(net, "places", tuple(self.places))
         return net
 
     def make_regressor(self, split: Split, seed: int) -> Any:
@@ -359,9 +400,7 @@ class Problem:
         digest = 0
         for parts in [*(split.parts.values() for split in self.splits), self.rows]:
             for part in parts:
-                digest = zlib.crc32(part.y.contiguous().numpy().tobytes(), digest)
-                inputs = torch.as_tensor(part.x[:])
-                digest = zlib.crc32(inputs.contiguous().numpy().tobytes(), digest)
+                digest = digest_inputs(part.x, digest_inputs(part.y, digest))
                 digest = self._digest_limits(part, digest)
         return f"{digest:08x}"
 

@@ -3,7 +3,8 @@
 import pytest
 
 from regaug import methods
-from regaug.methods import Between, OneOf
+from regaug.exceptions import ArgumentError
+from regaug.methods import Between, OneOf, Reach
 from regaug.studies.search import draw_settings
 
 EVERY_METHOD = pytest.mark.parametrize("method", methods.names())
@@ -58,3 +59,15 @@ def test_the_seed_decides():
 
 def test_more_trials_leave_the_first_ones_as_they_are():
     assert draw_settings("cems", 20, seed=0)[:5] == draw_settings("cems", 5, seed=0)
+
+
+def test_settings_act_where_there_is_something_to_act_at():
+    for reach, place in ((Reach(layers=False), "input"), (Reach(inputs=False), "layer")):
+        drawn = draw_settings("foma", 30, seed=0, reach=reach)
+        assert {own["place"] for own in drawn} == {place}
+    assert draw_settings("foma", 30, seed=0, reach=Reach()) == draw_settings("foma", 30, seed=0)
+
+
+def test_a_method_that_can_act_nowhere_is_refused():
+    with pytest.raises(ArgumentError, match="able to act on the problem, got 'manifold-mixup'"):
+        draw_settings("manifold-mixup", 1, seed=0, reach=Reach(layers=False))

@@ -18,7 +18,7 @@ from regaug.runs.record import RunRecord
 from regaug.runs.run import Run
 from regaug.studies.facts import Facts
 from regaug.studies.names import every_net, listed, reference_name
-from regaug.studies.search import find_method
+from regaug.studies.search import suit
 from regaug.studies.statistics import Comparison
 from regaug.studies.verdict import Verdict, make_verdict
 from regaug.training.recipe import SPACE
@@ -138,7 +138,7 @@ def _edges(run: Run) -> Iterator[tuple[str, str, float]]:
     values = {**vars(run.settings), **run.settings.method_settings}
     makes_rows = "share" in run.settings.method_settings
     try:
-        own = find_method(run.method, "estimator" if makes_rows else "table").space
+        own = suit(run.method, kind="estimator" if makes_rows else "table").space
         spaces = own if makes_rows else {**SPACE, **own}
     except UnknownNameError:  # a method of the user's that is not registered here
         return

@@ -19,6 +19,7 @@ from regaug.runs.run import Run, run_key
 from regaug.runs.threads import one_thread
 from regaug.studies.config import REFERENCE, Search, StudyConfig
 from regaug.studies.limits import describe_groups, keep_to_inputs, leave_out_by_mask
+from regaug.studies.rehearsal import leave_out_by_place, rehearse
 from regaug.studies.search import draw_settings
 from regaug.training.baselines import PREDICTORS, baseline_names
 from regaug.training.estimators import check_estimator
@@ -101,7 +102,8 @@ def make_plan(
     elif settings is None:
         recipes = _draw_recipes(problem, max(FEWEST_RECIPES, RECIPES_PER_TRIAL * count), seed)
         for name in names:
-            drawn = draw_settings(name, count, seed=seed, rows=config.train_rows)
+            rows, reach = config.train_rows, config.reach
+            drawn = draw_settings(name, count, seed=seed, rows=rows, reach=reach)
             tried = enumerate(keep_to_inputs(problem, own_settings) for own_settings in drawn)
             # Until each split has chosen its own, the first recipes stand in.
             own[name] = [replace(recipes[n % len(recipes)], method_settings=v) for n, v in tried]
@@ -161,7 +163,9 @@ def leave_out(problem: Problem, names: Sequence[str]) -> tuple[tuple[str, ...], 
     new rows, and rows from elsewhere stand beside, if there are any.
     """
     if problem.kind != "estimator":
-        return leave_out_by_mask(problem, names)
+        by_mask, sentences = leave_out_by_mask(problem, names)
+        by_place, more = leave_out_by_place(problem, by_mask)
+        return by_place, [*sentences, *more]
     if ROWS in names and not problem.rows:
         raise ArgumentError(
             "`methods` must not have 'rows' without such rows, got none. Give them as `rows`."
@@ -226,7 +230,7 @@ def _check_methods(names: Sequence[str] | None, quick: bool) -> tuple[str, ...]:
 def _configure(
     problem: Problem, names: tuple[str, ...], trials: int, seed: int, search: Search
 ) -> StudyConfig:
-    splits, first = problem.splits, problem.splits[0]
+    splits, first, found = problem.splits, problem.splits[0], rehearse(problem)
     sizes = [(len(own.train), len(own.validation), len(own.test)) for own in splits]
     return StudyConfig(
         problem=problem.name,
@@ -245,7 +249,9 @@ def _configure(
         rows=sum(sizes[0]),
         train_rows=min(train for train, _, _ in sizes),
         columns=prod(first.train.x.shape[1:]),
-        target_names=tuple(problem.targets) or default_names(first.train.y.shape[1]),
+        target_names=tuple(problem.target_names) or default_names(first.train.y.shape[1]),
+        places=found.places,
+        pairs_pass=found.reach.pairs,
         checksum=problem.checksum(),
         reference=NO_ROWS if problem.kind == "estimator" else REFERENCE,
         kind=problem.kind,

@@ -11,12 +11,12 @@ from typing import Any
 
 from regaug import _random
 from regaug._random import Stream
-from regaug.methods import Between, OneOf, Space
+from regaug.methods import Between, OneOf, Reach, Space
 from regaug.problems import Kind
 from regaug.runs.record import RunRecord
 from regaug.runs.run import Run
 from regaug.studies.config import StudyConfig
-from regaug.studies.search import find_method
+from regaug.studies.search import suit
 from regaug.studies.selection import mean_ranks
 
 # Trials in a round. The first round is that of the random search: something to learn from.
@@ -51,6 +51,7 @@ def suggest_settings(
     *,
     seed: int,
     rows: int | None = None,
+    reach: Reach | None = None,
     kind: Kind = "table",
 ) -> list[dict[str, Any]]:
     """Suggest settings of a method that may be better than those before.
@@ -59,7 +60,8 @@ def suggest_settings(
     alone otherwise, and an infinite error is just the last rank.
 
     ``errors`` are the validation errors of the trials before on every split, lower is better; so
-    many ``rows`` are trained on, of a problem of such a ``kind``.
+    many ``rows`` are trained on, of a problem of such a ``kind``, and methods can act within
+    ``reach``.
 
     Example:
         >>> from regaug.studies.search import draw_settings
@@ -70,8 +72,7 @@ def suggest_settings(
     """
     import optuna
 
-    known, start = find_method(method, kind), len(before)
-    known = known if rows is None else known.suited(rows)
+    known, start = suit(method, rows, reach, kind), len(before)
     if not known.space:  # plain training has nothing to be learned
         return [known.settings() for _ in range(count)]
     forms = {name: _distribution(choice) for name, choice in known.space.items()}
@@ -108,8 +109,8 @@ def _learn(
     for name, own in tried.items():
         known = [errors[name, number] for number in own]
         rows, settings = config.train_rows or None, list(own.values())
-        options: dict[str, Any] = {"seed": config.seed, "rows": rows, "kind": config.kind}
-        new = suggest_settings(name, settings, known, count, **options)
+        limits: dict[str, Any] = {"rows": rows, "reach": config.reach, "kind": config.kind}
+        new = suggest_settings(name, settings, known, count, seed=config.seed, **limits)
         learned |= {(name, len(own) + i): settings for i, settings in enumerate(new)}
     return learned
 
