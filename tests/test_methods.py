@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from regaug import CMixup, KernelPairSampler, methods, samplers
+from regaug import CMixup, KernelPairSampler, Mixup, methods, samplers
 from regaug.exceptions import ArgumentError, PlaceError, UnknownNameError
+from regaug.methods import OneOf, Reach
 from regaug.models import MLP
 
 NAMES = (
@@ -145,3 +146,55 @@ def test_a_sampler_that_knows_no_groups_is_refused(registries):
     with pytest.raises(ArgumentError, match="`sampler` must take `groups`.*'plain' does not"):
         ready.sampler(torch.randn(60), 10, groups=torch.arange(60) % 4)
     assert len(ready.sampler(torch.randn(60), 10)) == 6
+
+
+# Where a method can act
+
+NO_LAYER, CODES, PASSED_BY = Reach(layers=False), Reach(inputs=False), Reach(pairs=False)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_where_everything_is_possible_a_method_stays_as_it_is(name):
+    assert methods.get(name).placed(Reach()) == methods.get(name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    ("reach", "allowed"), [(NO_LAYER, {"input"}), (CODES, {"layer", "layers"})]
+)
+def test_settings_act_only_where_it_is_possible(name, reach, allowed):
+    method = methods.get(name).placed(reach)
+    if method is None or name == "erm":
+        return
+    drawn = [method.draw_settings(np.random.default_rng(seed)) for seed in range(20)]
+    starts = [method.settings(**start) for start in method.starts]
+    assert {own["place"] for own in [method.settings(), *starts, *drawn]} <= allowed
+
+
+@pytest.mark.parametrize(
+    ("reach", "left_out"),
+    [
+        (NO_LAYER, ["manifold-mixup"]),
+        (CODES, ["ada", "cems"]),
+        (PASSED_BY, []),
+        (Reach(inputs=False, pairs=False), ["c-mixup", "ada", "cems"]),
+        (Reach(inputs=False, layers=False), list(NAMES[1:])),
+    ],
+)
+def test_what_can_act_nowhere_is_none(reach, left_out):
+    assert [name for name in NAMES if methods.get(name).placed(reach) is None] == left_out
+
+
+def test_what_uses_up_pairs_stays_away_from_layers_that_samples_go_past():
+    assert methods.get("c-mixup").placed(PASSED_BY).space["place"] == OneOf(("input",))
+    assert methods.get("foma").placed(PASSED_BY) == methods.get("foma")
+
+
+def test_a_layer_by_its_name_needs_no_list_of_places():
+    start = {"sampler": "random", "place": "encoder", "p": 1.0}
+    method = methods.Method("mix at the encoder", Mixup, start)
+    assert method.placed(NO_LAYER).defaults == start
+    both = methods.Method("mix at both", Mixup, {**start, "place": "both"})
+    assert both.placed(NO_LAYER) is None
+    assert both.placed(CODES) is None
+    assert both.placed(Reach()).defaults["place"] == "both"

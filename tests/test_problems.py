@@ -11,7 +11,7 @@ from torch import nn
 
 import regaug
 from regaug import problems as module
-from regaug.data import read_table, standardize
+from regaug.data import read_table, split_dataset, standardize
 from regaug.data.base import Info, Part, Split
 from regaug.data.datasets.series import SeriesData
 from regaug.data.datasets.synthetic import make_manifold
@@ -386,9 +386,113 @@ def test_limits_that_cannot_be_kept_are_refused():
         Problem([split], make_net, pairs_within="group")
     with pytest.raises(ArgumentError, match="`pairs_within` must be one of None, 'group'"):
         Problem([split], make_net, pairs_within="city")
-    with pytest.raises(ArgumentTypeError, match="`mask` must be a function .* got Tensor"):
+    with pytest.raises(ArgumentTypeError, match="`mask` must be a function from a batch of inp"):
         Problem([split], make_net, mask=torch.ones(3))
     with pytest.raises(ArgumentTypeError, match=r"`mask` must be a tensor of torch.bool"):
         Problem([split], make_net, mask=lambda x: x)
     with pytest.raises(ArgumentError, match=r"`mask` must make flags .* ends with KeyError"):
         Problem([split], make_net, mask=lambda x: {}["mask"])
+
+
+# Data sets of one's own
+
+
+def make_pairs(n=30):
+    generator = torch.Generator().manual_seed(0)
+    drugs, proteins = (torch.randn(n, size, generator=generator) for size in (3, 4))
+    return [
+        {"drug": drugs[i], "protein": proteins[i], "affinity": drugs[i].sum().item()}
+        for i in range(n)
+    ]
+
+
+def test_parts_are_read_when_the_problem_is_made():
+    samples = make_pairs()
+    problem = Problem(
+        [Split(samples[:20], samples[20:25], samples[25:])],
+        make_net,
+        inputs=lambda own: (own["drug"], own["protein"]),
+        targets=lambda own: own["affinity"],
+    )
+    (split,) = problem.splits
+    assert all(isinstance(part, Part) for part in split.parts.values())
+    assert [len(part) for part in split.parts.values()] == [20, 5, 5]
+    drug, _ = split.test.x[:]
+    torch.testing.assert_close(split.test.y[:, 0], drug.sum(1))
+    # Nothing is read again.
+    assert replace(problem, independent=True).splits[0] is split
+
+
+def has_values(x):
+    return {name: tensor.isfinite() for name, tensor in x.items()}
+
+
+def test_functions_of_the_moment_do_not_keep_a_problem_from_travelling():
+    samples = make_pairs()
+    problem = Problem(
+        [Split(samples[:20], samples[20:25], samples[25:])],
+        make_net,
+        inputs=lambda own: {"a": own["drug"]},
+        targets=lambda own: own["affinity"],
+        mask=has_values,
+    )
+    sent = pickle.loads(pickle.dumps(problem))
+    assert sent.checksum() == problem.checksum()
+    assert (sent.inputs, sent.targets, sent.mask) == (None, None, has_values)
+    assert problem.inputs is not None
+
+
+def test_tensors_of_ones_own_become_a_table_too():
+    x, y = torch.randn(30, 2, generator=torch.Generator().manual_seed(0)), torch.arange(30.0)
+    problem = Problem([Split((x[:20], y[:20]), (x[20:25], y[20:25]), (x[25:], y[25:]))])
+    assert problem.kind == "table"
+    assert problem.splits[0].test.y[:, 0].tolist() == [25, 26, 27, 28, 29]
+
+
+def test_the_kind_says_what_is_trained():
+    split = make_data().split()
+    assert Problem([split]).kind == "table"
+    assert Problem([split], make_net).kind == "network"
+    assert Problem([split], make_net).is_stacked is False
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"targets": ["price"]}, "`targets` must be a function .*; their names are `target_names`"),
+        ({"inputs": 3}, "`inputs` must be a function from a sample to its inputs, got 3"),
+        ({"mask": "mask"}, "`mask` must be a function"),
+        ({"model": nn.Linear(2, 1)}, "got Linear. Every run trains a fresh one: def make_net"),
+        ({"model": "net"}, "`model` must be a function that makes a network .* got str"),
+        ({"places": "hidden"}, r"`places` must be a list .* Write places=\['hidden'\]"),
+    ],
+    ids=["targets", "inputs", "mask", "module", "text", "places"],
+)
+def test_what_is_no_function_is_refused(options, match):
+    with pytest.raises(ArgumentTypeError, match=match):
+        Problem([make_data().split()], **options)
+
+
+def test_samples_are_mixed_within_groups_or_anywhere():
+    with pytest.raises(ArgumentError, match="`pairs_within` must be one of None, 'group'"):
+        Problem([make_data().split()], pairs_within="groups")
+
+
+def test_codes_are_no_table():
+    codes = split_dataset((torch.arange(60).reshape(30, 2), torch.rand(30)), seeds=1)
+    with pytest.raises(
+        ArgumentTypeError, match="must hold floating-point numbers, got torch.int64"
+    ):
+        Problem(codes)
+    assert Problem(codes, make_net).split(0).train.x.dtype == torch.int64
+
+
+def test_the_checksum_of_several_tensors_differs_for_other_numbers_in_any_of_them():
+    def checksum(**changes):
+        tensors = {"a": torch.arange(30.0), "b": torch.arange(60).reshape(30, 2), **changes}
+        splits = split_dataset((tensors, torch.arange(30.0)), seeds=[1])
+        return Problem(splits, make_net).checksum()
+
+    other = torch.arange(60).reshape(30, 2).clone()
+    other[5, 1] += 1
+    assert len({checksum(), checksum(), checksum(b=other), checksum(a=-torch.arange(30.0))}) == 3

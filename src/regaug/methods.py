@@ -60,6 +60,22 @@ class OneOf:
         return self.values[int(rng.integers(len(self.values)))]
 
 
+@dataclass(frozen=True)
+class Reach:
+    """Where methods can act on a problem.
+
+    Attributes:
+        inputs: Whether the inputs are numbers: codes, such as token ids, have nothing between them.
+        layers: Whether the network names a layer.
+        pairs: Whether all of a sample goes through that layer, so that what makes fewer samples of
+            a batch, such as one of each pair, or more, can act there.
+    """
+
+    inputs: bool = True
+    layers: bool = True
+    pairs: bool = True
+
+
 Space = Mapping[str, Between | OneOf]
 Options = Mapping[str, Any]
 
@@ -165,6 +181,47 @@ class Method:
                 few = tuple(value for value in choice.values if value <= rows)
                 space[name] = OneOf(few or (rows,))
         return replace(self, defaults=defaults, space=space)
+
+    def placed(self, reach: Reach) -> Self | None:
+        """Return the method with settings that act where it can; None if it cannot act anywhere.
+
+        Example:
+            >>> get("foma").placed(Reach(layers=False)).space["place"]
+            OneOf(values=('input',))
+            >>> get("mixup").placed(Reach(inputs=False)).defaults["place"]
+            'layer'
+            >>> get("manifold-mixup").placed(Reach(layers=False)) is None
+            True
+        """
+        if self.augmentation is Identity:
+            return self
+        augmentation = self.prepare().augmentation
+        if augmentation.learns and not reach.inputs:  # from them
+            return None
+        at_layer = reach.layers and (reach.pairs or not augmentation.changes_rows)
+        can = {INPUT: reach.inputs, LAYER: at_layer, LAYERS: at_layer}
+        can[BOTH] = reach.inputs and at_layer
+
+        def fits(place: object) -> bool:
+            # A layer by its name is there or not, whatever else is.
+            return can.get(place, True) if isinstance(place, str) else True
+
+        choice = self.space.get("place")
+        tried = choice.values if isinstance(choice, OneOf) else ()
+        possible = tuple(place for place in tried if fits(place))
+        defaults, space = dict(self.defaults), dict(self.space)
+        if not fits(defaults["place"]):
+            # What acts on inputs can act on the output of a layer. Not so the other way round:
+            # what is made for a layer would be another method.
+            if not possible and (defaults["place"] != INPUT or not at_layer):
+                return None
+            defaults["place"] = possible[0] if possible else LAYER
+        if possible:
+            space["place"] = OneOf(possible)
+        else:
+            space.pop("place", None)
+        starts = tuple(start for start in self.starts if fits(start.get("place")))
+        return replace(self, defaults=defaults, space=space, starts=starts)
 
 
 @dataclass(frozen=True)

@@ -1,21 +1,22 @@
 """What is to be learned and how it is judged: splits, a network and a metric."""
 
-import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache, partial
 from inspect import signature
-from typing import Any, Self, cast, overload
+from typing import Any, Literal, Self, cast, overload
 
-import torch
 from torch import Tensor, nn
 
 from regaug import _random
-from regaug._checks import check_choice, check_integer
+from regaug._checks import check_choice, check_floating, check_integer
 from regaug.augment.limits import code_labels, join_masks
 from regaug.data import info, load
 from regaug.data.base import Data, Mask, Part, Split
+from regaug.data.partition import read_splits
+from regaug.data.samples import Get
 from regaug.data.scaling import StandardizedSplit, standardize
+from regaug.data.several import digest_inputs
 from regaug.data.splits import SplitRule
 from regaug.data.tabular.table import Table
 from regaug.exceptions import ArgumentError, ArgumentTypeError
@@ -26,6 +27,7 @@ from regaug.samplers.base import PairsWithin
 from regaug.training.recipe import HIDDEN
 
 MakeNet = Callable[..., nn.Module]
+Kind = Literal["table", "network", "estimator", "lightning"]
 
 # A study of more rows than that looks at so many of them.
 MOST_ROWS = 12_000
@@ -90,14 +92,20 @@ class Problem:
     """What is to be learned and how it is judged: splits + network + metric.
 
     Attributes:
-        splits: Training, validation and test rows, several times, in the target's own units.
+        splits: Training, validation and test rows, several times, in the target's own units. Parts
+            of them may be map-style data sets of ``(x, y)``, or pairs of tensors: they are read
+            once, now (:meth:`regaug.data.Part.of`).
         model: Makes a fresh network for a split, ``make_net(split)``; it is told the ``seed`` too
             if it has such an argument. None is the net for tables, many of which train at once.
         metric: The error that chooses and is compared.
         places: Names of layers at which methods that act at a layer do so; those that the network
-            itself names if None.
+            itself names (``net.places``) if None. If there are none, methods act on inputs alone.
         name: What it is called, in files too.
-        targets: Names of the targets; numbered ones if there are none.
+        target_names: Names of the targets; numbered ones if there are none.
+        inputs: From a sample of a data set to its inputs, if samples are not ``(x, y)``: a tensor,
+            or tensors in a tuple, a list (the network is called ``net(*x)``) or a dict
+            (``net(**x)``).
+        targets: From a sample of a data set to its targets likewise.
         pairs_within: ``"group"`` if samples of different groups must not be mixed.
         mask: From a batch of inputs to flags, True where a value is there: see
             :class:`regaug.data.Split`.
@@ -121,7 +129,9 @@ class Problem:
     metric: MetricName = "rmse"
     places: Sequence[str] | None = None
     name: str = "splits"
-    targets: Sequence[str] = field(default=(), kw_only=True)
+    target_names: Sequence[str] = field(default=(), kw_only=True)
+    inputs: Get | None = field(default=None, kw_only=True)
+    targets: Get | None = field(default=None, kw_only=True)
     pairs_within: PairsWithin | None = field(default=None, kw_only=True)
     mask: Mask | None = field(default=None, kw_only=True)
     is_scaled: bool = field(default=False, kw_only=True)
@@ -133,11 +143,7 @@ class Problem:
     def __post_init__(self) -> None:
         check_choice("metric", self.metric, tuple(METRICS))
         check_choice("pairs_within", self.pairs_within, (None, "group"))
-        if self.mask is not None and not callable(self.mask):
-            raise ArgumentTypeError(
-                "`mask` must be a function from a batch of inputs to flags, got "
-                f"{type(self.mask).__name__}."
-            )
+        self._check_functions()
         if isinstance(self.splits, LoadedSplits):  # looking at them would read them all
             return
         if not isinstance(self.splits, Sequence) or not self.splits:
@@ -151,11 +157,16 @@ class Problem:
                     f"`splits` must be a list of splits, got {type(split).__name__} in it. Make "
                     "them with data.split(seed)."
                 )
+        read = read_splits(self.splits, inputs=self.inputs, targets=self.targets)
+        object.__setattr__(self, "splits", read)
+        for split in self.splits:
             if self.model is None and not isinstance(split.train.x, Tensor):
                 raise ArgumentError(
                     "`splits` must have their inputs in memory for the table net, as tables do. "
                     "Give a network of your own: Problem(splits, model=make_net)."
                 )
+            if self.model is None:
+                check_floating("splits[0].train.x", cast(Tensor, split.train.x))
             if isinstance(split, StandardizedSplit) and not self.is_scaled:
                 raise ArgumentError(
                     "`splits` must be in the target's own units, got standardized ones. A study "
@@ -169,6 +180,34 @@ class Problem:
                 )
             if self.mask is not None:
                 _check_mask(self.mask, split.train.x[:2])
+
+    def _check_functions(self) -> None:
+        for name, what in (
+            ("inputs", "a function from a sample to its inputs"),
+            ("targets", "a function from a sample to its targets; their names are `target_names`"),
+            ("mask", "a function from a batch of inputs to flags"),
+        ):
+            if (value := getattr(self, name)) is not None and not callable(value):
+                raise ArgumentTypeError(f"`{name}` must be {what}, got {value!r}.")
+        if isinstance(self.places, str):
+            raise ArgumentTypeError(
+                f"`places` must be a list of names of layers, got {self.places!r}. Write "
+                f"places=[{self.places!r}]."
+            )
+        is_net = isinstance(self.model, nn.Module)
+        if self.model is None or (
+            not is_net and (callable(self.model) or hasattr(self.model, "fit"))
+        ):
+            return
+        way_out = " Every run trains a fresh one: def make_net(split): return ..." if is_net else ""
+        raise ArgumentTypeError(
+            "`model` must be a function that makes a network for a split, got "
+            f"{type(self.model).__name__}.{way_out}"
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        # All samples have been read, and functions of the moment cannot be sent.
+        return {**vars(self), "inputs": None, "targets": None}
 
     @classmethod
     def from_table(
@@ -224,7 +263,9 @@ class Problem:
         whole = [Split(part.train, part.validation, part.test) for part in parts]
         columns, targets = whole[0].train.x[0].numel(), whole[0].train.y.shape[1]
         cost, names = Cost.of_table(columns, targets), getattr(data, "targets", ())
-        return cls(whole, None, metric, name=data.info.name, targets=names, notes=notes, cost=cost)
+        return cls(
+            whole, None, metric, name=data.info.name, target_names=names, notes=notes, cost=cost
+        )
 
     @classmethod
     def named(cls, name: str, *, splits: int = 10, metric: MetricName | None = None) -> Self:
@@ -248,12 +289,17 @@ class Problem:
         return cls(made, NETWORKS[facts.task], metric, name=name)
 
     @property
+    def kind(self) -> Kind:
+        """What is trained: ``"table"``, the net for tables, or a ``"network"`` of one's own."""
+        return "table" if self.model is None else "network"
+
+    @property
     def is_stacked(self) -> bool:
         """Whether runs of it train side by side: those of the table net do.
 
         Where some rows or values must not be mixed they do not.
         """
-        return self.model is None and self.pairs_within is None and self.mask is None
+        return self.kind == "table" and self.pairs_within is None and self.mask is None
 
     def split(self, number: int, *, log: bool = False) -> Split:
         """Return a split as it is trained on: standardized, unless it is scaled already."""
@@ -277,7 +323,8 @@ class Problem:
                 f"`model` must return a torch.nn.Module, got {type(net).__name__}."
             )
         if self.places is not None:
-            net.places = tuple(self.places)  # type: ignore[assignment]
+            # What torch.jit.script makes takes no attribute any more.
+            object.__setattr__(net, "places", tuple(self.places))
         return net
 
     def checksum(self) -> str:
@@ -285,20 +332,18 @@ class Problem:
         digest = 0
         for split in self.splits:
             for part in split.parts.values():
-                digest = zlib.crc32(part.y.contiguous().numpy().tobytes(), digest)
-                inputs = torch.as_tensor(part.x[:])
-                digest = zlib.crc32(inputs.contiguous().numpy().tobytes(), digest)
+                digest = digest_inputs(part.x, digest_inputs(part.y, digest))
                 digest = self._digest_limits(part, digest)
         return f"{digest:08x}"
 
     def _digest_limits(self, part: Part, digest: int) -> int:
         """Go on with a checksum that differs for other groups, or another mask, if they matter."""
         if self.pairs_within is not None and part.groups is not None:
-            digest = zlib.crc32(code_labels(part.groups).numpy().tobytes(), digest)
+            digest = digest_inputs(code_labels(part.groups), digest)
         if self.mask is not None:
             for start in range(0, len(part), _SOME_ROWS):
                 x = part.x[start : start + _SOME_ROWS]
-                digest = zlib.crc32(join_masks(x, self.mask(x)).numpy().tobytes(), digest)
+                digest = digest_inputs(join_masks(x, self.mask(x)), digest)
         return digest
 
 

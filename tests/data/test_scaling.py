@@ -142,6 +142,80 @@ def test_standardize_scales_every_part_with_the_way_back():
     torch.testing.assert_close(new.train.y.std(0, correction=0), torch.ones(2))
 
 
+def make_random(*shape):
+    return 5 + 3 * torch.randn(*shape, generator=torch.Generator().manual_seed(0))
+
+
+def split_of(x):
+    """Three parts of the same inputs, a tensor or several."""
+    n = len(x if isinstance(x, torch.Tensor) else next(iter(x.values())))
+    return Split(*(Part(x, torch.arange(float(n)), np.arange(n)) for _ in range(3)))
+
+
+@pytest.mark.parametrize("shape", [(20, 3, 4, 5), (20, 3, 2, 4, 5)])
+def test_images_and_videos_are_scaled_by_channel(shape):
+    x = make_random(*shape)
+    x[:, 1] *= 100
+    new = standardize(split_of(x))
+    by_channel = new.train.x.movedim(1, 0).flatten(1)
+    torch.testing.assert_close(by_channel.mean(1), torch.zeros(3), atol=1e-5, rtol=0)
+    torch.testing.assert_close(by_channel.std(1, correction=0), torch.ones(3))
+    # Within a channel nothing is moved against anything else.
+    ratio = (x[:, 1] - x[:, 1].mean()) / new.train.x[:, 1]
+    torch.testing.assert_close(
+        ratio, torch.full_like(ratio, ratio.mean().item()), rtol=1e-3, atol=0
+    )
+    torch.testing.assert_close(new.x_scaler.inverse(new.test.x), x, rtol=1e-4, atol=1e-3)
+    with pytest.raises(ArgumentError, match="must have 3 columns in axis 1"):
+        new.x_scaler.transform(x[:, :2])
+
+
+def test_series_are_scaled_by_column_of_the_last_axis():
+    new = standardize(split_of(make_random(20, 7, 2)))
+    assert new.x_scaler.mean.shape == (2,)
+
+
+def test_codes_stay_codes():
+    codes = torch.arange(20).reshape(10, 2)
+    new = standardize(split_of(codes))
+    assert new.x_scaler is None
+    assert torch.equal(new.train.x, codes)
+    assert new.y_scaler.mean.tolist() == [4.5]
+
+
+def test_of_several_tensors_each_has_its_own_scale_and_codes_and_masks_have_none():
+    x = {
+        "image": make_random(12, 2, 3, 3),
+        "row": make_random(12, 4),
+        "age": make_random(12),
+        "ids": torch.arange(24).reshape(12, 2),
+        "mask": (make_random(12, 5) > 5).float(),
+        "flags": make_random(12, 5) > 5,
+    }
+    split = split_of(x)
+    new = standardize(split)
+    scaled = new.validation.x[:]
+    assert list(scaled) == list(x)
+    for name in ("ids", "mask", "flags"):
+        assert torch.equal(scaled[name], x[name])
+        assert scaled[name].dtype == x[name].dtype
+    assert torch.equal(scaled["row"], Scaler.fit(x["row"]).transform(x["row"]))
+    assert torch.equal(scaled["image"], Scaler.fit(x["image"], axis=1).transform(x["image"]))
+    assert scaled["age"].shape == (12,)
+    torch.testing.assert_close(scaled["age"].mean(), torch.tensor(0.0), atol=1e-6, rtol=0)
+    back = new.x_scaler.inverse(scaled)
+    for name, values in x.items():
+        torch.testing.assert_close(back[name], values)
+    assert torch.equal(split.train.x[:]["row"], x["row"])
+
+
+def test_a_part_that_is_read_keeps_all_parts_as_they_are():
+    split, lazy = make_split(), make_split(lazy=True)
+    mixed = standardize(Split(split.train, split.validation, lazy.test))
+    assert mixed.x_scaler is None
+    assert torch.equal(mixed.train.x, split.train.x)
+
+
 def test_inputs_that_are_read_when_asked_for_stay_as_they_are():
     split = make_split(lazy=True)
     new = standardize(split)

@@ -6,6 +6,7 @@ from dataclasses import fields, replace
 import pytest
 
 from regaug.exceptions import ArgumentError, StoreError
+from regaug.methods import Reach
 from regaug.runs.run import run_key
 from regaug.studies.config import StudyConfig
 
@@ -37,6 +38,8 @@ CHANGES = {
     "train_rows": 5,
     "columns": 9,
     "target_names": ("price", "tax"),
+    "places": ("input", "hidden"),
+    "pairs_pass": False,
     "checksum": "a",
     "reference": "mixup",
 }
@@ -45,6 +48,21 @@ CHANGES = {
 def test_a_configuration_comes_back_from_json():
     for config in (CONFIG, *(replace(CONFIG, **{name: v}) for name, v in CHANGES.items())):
         assert StudyConfig.from_dict(json.loads(json.dumps(config.to_dict()))) == config
+
+
+@pytest.mark.parametrize(
+    ("places", "reach"),
+    [
+        (("input", "layer"), Reach()),
+        (("input",), Reach(layers=False)),
+        (("hidden_1", "hidden_2"), Reach(inputs=False)),
+        (("hidden_1", "input"), Reach()),
+        ((), Reach(inputs=False, layers=False)),
+    ],
+)
+def test_methods_can_act_at_the_places_there_are(places, reach):
+    assert replace(CONFIG, places=places).reach == reach
+    assert not replace(CONFIG, places=places, pairs_pass=False).reach.pairs
 
 
 def test_every_part_of_it_makes_another_study():

@@ -86,6 +86,17 @@ CASES = {
         {"target_names": ("price", "rent"), "checksum": "b"},
         ["it has the target target, and the table has the targets price, rent"],
     ),
+    "places": (
+        {"places": ("input",)},
+        ["it has methods that act at input, layer, and you asked for methods that act at input"],
+    ),
+    "pairs_pass": (
+        {"pairs_pass": False},
+        [
+            "it has layers that all of a sample passes, and you asked for layers that a part of a "
+            "sample passes"
+        ],
+    ),
     "checksum": (
         {"checksum": "b"},
         ["the table has changed since: as many rows, with other values"],

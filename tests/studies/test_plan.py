@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from torch import nn
 
 from regaug.data import standardize
 from regaug.data.arrays import ArrayData
@@ -12,6 +13,7 @@ from regaug.data.base import Info
 from regaug.data.datasets.synthetic import make_manifold
 from regaug.data.splits import random_split
 from regaug.exceptions import ArgumentError, UnknownNameError
+from regaug.methods import Reach
 from regaug.problems import LoadedSplits, Problem
 from regaug.runs.tasks import make_tasks
 from regaug.studies import plan as module
@@ -139,7 +141,7 @@ def test_other_recipes_make_another_study(monkeypatch, shorten):
 
 
 def make_own_net(split):
-    raise AssertionError("nobody needs it yet")
+    return nn.Linear(split.train.x.shape[1], 1)
 
 
 def test_a_network_of_ones_own_gets_what_a_recipe_says_of_any_network():
@@ -155,6 +157,64 @@ def test_a_network_of_ones_own_gets_what_a_recipe_says_of_any_network():
                 assert getattr(run.settings, name) == getattr(other.settings, name)
     first = next(run for run in own.runs if run.stage == "recipe")
     assert first.settings.learning_rate == default_recipe(36).learning_rate
+
+
+class Named(nn.Module):
+    """A network that names its places."""
+
+    places = ("hidden",)
+
+    def __init__(self):
+        super().__init__()
+        self.hidden, self.head = nn.Linear(2, 4), nn.Linear(4, 1)
+
+    def forward(self, x):
+        return self.head(self.hidden(x).relu())
+
+
+def placed(plan):
+    own = [run.settings.method_settings for run in plan.runs if run.stage == "method"]
+    return {settings["place"] for settings in own}
+
+
+def test_without_places_methods_at_a_layer_are_left_out_and_settings_have_no_layer():
+    plan = make_plan(replace(make_problem(), model=make_own_net), trials=12)
+    assert "manifold-mixup" not in plan.config.methods
+    assert {"mixup", "foma", "ada"} <= set(plan.config.methods)
+    assert placed(plan) == {"input"}
+    assert plan.config.places == ("input",)
+    (note,) = (note for note in plan.notes if "left out" in note)
+    assert note.startswith("manifold-mixup is left out: no layer is named to act at")
+    assert any("methods act on the inputs alone" in note for note in plan.notes)
+
+
+def test_with_places_all_methods_stay_and_the_study_says_whose_places_they_are():
+    problem = make_problem()
+    for model, places, said in (
+        (lambda split: Named(), None, "at hidden, as the network itself says"),
+        (lambda split: Named(), ["head"], "at head, as `places` says"),
+    ):
+        plan = make_plan(replace(problem, model=model, places=places), trials=12)
+        assert "manifold-mixup" in plan.config.methods
+        assert placed(plan) == {"input", "layer", "layers"}
+        assert said in "\n".join(plan.notes)
+    assert plan.config.places == ("input", "head")
+
+
+def test_other_places_make_another_study():
+    problem = replace(make_problem(), model=lambda split: Named())
+    one, other = (
+        make_plan(replace(problem, places=places), trials=1, methods=["mixup"]).config
+        for places in (["hidden"], ["head"])
+    )
+    assert one != other
+    assert replace(one, places=other.places) == other
+
+
+def test_a_table_has_nothing_to_say_about_places():
+    plan = make_plan(make_problem(), trials=2)
+    assert plan.notes == []
+    assert plan.config.reach == Reach()
 
 
 def test_settings_may_be_given_and_are_the_only_ones():

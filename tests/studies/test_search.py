@@ -3,7 +3,8 @@
 import pytest
 
 from regaug import methods
-from regaug.methods import Between, OneOf
+from regaug.exceptions import ArgumentError
+from regaug.methods import Between, OneOf, Reach
 from regaug.studies.search import draw_settings
 
 EVERY_METHOD = pytest.mark.parametrize("method", methods.names())
@@ -55,3 +56,15 @@ def test_good_starts_come_after_the_defaults_and_before_what_is_drawn():
         assert start.items() <= own.items()
         assert own["p"] == 1.0
     assert drawn[-1]["p"] != 1.0
+
+
+def test_settings_act_where_there_is_something_to_act_at():
+    for reach, place in ((Reach(layers=False), "input"), (Reach(inputs=False), "layer")):
+        drawn = draw_settings("foma", 30, seed=0, reach=reach)
+        assert {own["place"] for own in drawn} == {place}
+    assert draw_settings("foma", 30, seed=0, reach=Reach()) == draw_settings("foma", 30, seed=0)
+
+
+def test_a_method_that_can_act_nowhere_is_refused():
+    with pytest.raises(ArgumentError, match="able to act on the problem, got 'manifold-mixup'"):
+        draw_settings("manifold-mixup", 1, seed=0, reach=Reach(layers=False))

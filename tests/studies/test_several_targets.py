@@ -143,6 +143,6 @@ def test_one_target_is_as_it_was(shorten, monkeypatch):
 def test_splits_without_names_have_numbers(shorten, monkeypatch):
     shorten(monkeypatch, 2)
     problem = Problem.from_table(make_table(UNITS), splits=2)
-    assert problem.targets == ("price", "share")
-    study = compare(replace(problem, targets=()), methods=["erm"], trials=1)
+    assert problem.target_names == ("price", "share")
+    study = compare(replace(problem, target_names=()), methods=["erm"], trials=1)
     assert study.config.target_names == ("target_1", "target_2")

@@ -16,7 +16,13 @@ from regaug.data import standardize
 from regaug.data.base import Info, Part, Split
 from regaug.data.datasets.series import SeriesData
 from regaug.data.lazy import Lazy
-from regaug.exceptions import ArgumentError, ArgumentTypeError, PlaceError, UnknownNameError
+from regaug.exceptions import (
+    ArgumentError,
+    ArgumentTypeError,
+    CheckpointError,
+    PlaceError,
+    UnknownNameError,
+)
 from regaug.models import MLP, LSTNet
 from regaug.training import Machine, Settings, fit
 from regaug.training.results import why_end
@@ -542,3 +548,109 @@ def test_what_cannot_be_trained_is_refused_with_the_way_out():
         fit(make_net(), split, record=("tset",))
     with pytest.raises(ArgumentError, match="`precision` must be one of '32'.*, got '8'"):
         fit(make_net(), split, machine=Machine(precision="8"))
+
+
+# Inputs of several tensors, and codes
+
+
+class PairNet(nn.Module):
+    """Numbers and codes, by name."""
+
+    places = ("hidden",)
+
+    def __init__(self):
+        super().__init__()
+        self.embedding, self.hidden = nn.Embedding(7, 4), nn.Linear(3 + 4, 8)
+        self.head = nn.Linear(8, 1)
+
+    def forward(self, row, code):
+        assert code.dtype == torch.int64
+        both = torch.cat([row, self.embedding(code)], dim=1)
+        return self.head(self.hidden(both).relu())
+
+
+class Pairs(Lazy):
+    """The inputs of a part, read one by one."""
+
+    def __init__(self, inputs):
+        super().__init__(len(inputs), (4,))
+        self.inputs = inputs
+
+    def _read(self, place):
+        return self.inputs[place]
+
+    def _stack(self, places):
+        return self.inputs[places]
+
+
+def make_pairs(form=dict, *, lazily=False):
+    def changed(part):
+        codes = part.rows % 7
+        inputs = {"row": part.x, "code": torch.from_numpy(codes)}
+        whole = replace(part, x=inputs if form is dict else form(inputs.values()))
+        return replace(whole, x=Pairs(whole.x)) if lazily else whole
+
+    split = standardize(make_split())
+    return replace(split, **{name: changed(part) for name, part in split.parts.items()})
+
+
+def make_pair_net():
+    with _random.seeded(0):
+        return PairNet()
+
+
+@pytest.mark.parametrize("form", [dict, tuple, list])
+def test_tensors_in_any_form_make_the_same_net(form):
+    settings = Settings(epochs=3, method_settings={"place": "layer"})
+    expected = fit(make_pair_net(), make_pairs(), "mixup", settings)
+    result = fit(make_pair_net(), make_pairs(form), "mixup", settings)
+    assert same(result.weights, expected.weights)
+    assert torch.equal(result.predictions["test"], expected.predictions["test"])
+    assert result.scores["test"].rmse < 100
+
+
+def test_tensors_that_are_read_make_the_same_net_as_those_in_memory():
+    settings = Settings(epochs=2)
+    expected = fit(make_pair_net(), make_pairs(), "erm", settings)
+    for machine in (Machine("cpu"), Machine("cpu", workers=1)):
+        result = fit(make_pair_net(), make_pairs(lazily=True), "erm", settings, machine=machine)
+        assert same(result.weights, expected.weights)
+
+
+def test_a_training_on_several_tensors_goes_on_from_its_checkpoint_and_knows_its_rows(tmp_path):
+    settings = Settings(epochs=4)
+    expected = fit(make_pair_net(), make_pairs(), "erm", settings)
+    fit(make_pair_net(), make_pairs(), "erm", settings, checkpoint=tmp_path)
+    (tmp_path / "epoch-00004.safetensors").unlink()
+    again = fit(make_pair_net(), make_pairs(), "erm", settings, checkpoint=tmp_path)
+    assert same(again.weights, expected.weights)
+    other = make_pairs()
+    other.train.x.form["code"][0] += 1
+    with pytest.raises(CheckpointError, match="training rows was"):
+        fit(make_pair_net(), other, "erm", settings, checkpoint=tmp_path)
+
+
+class TwoRows(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.hidden = nn.Linear(2, 6), nn.Linear(1, 6), nn.Tanh()
+        self.head = nn.Linear(6, 1)
+
+    def forward(self, a, b):
+        return self.head(self.hidden(self.a(a) + self.b(b)))
+
+
+@pytest.mark.parametrize("method", methods.names())
+@pytest.mark.parametrize("place", ["input", "hidden"])
+def test_every_method_acts_on_several_tensors_and_at_a_layer_behind_them(method, place):
+    def parted(part):
+        return replace(part, x=(part.x[:, :2], part.x[:, 2:]))
+
+    split = standardize(make_split())
+    split = replace(split, **{name: parted(part) for name, part in split.parts.items()})
+    own = {"place": place}
+    if method == "cems" and place != "input":
+        own["neighbors"] = "batch"  # it knows no others there
+    result = fit(TwoRows(), split, method, Settings(epochs=2, method_settings=own))
+    assert result.ending == "finished"
+    assert math.isfinite(result.scores["test"].rmse)

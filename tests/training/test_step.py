@@ -11,11 +11,17 @@ from torch import nn
 
 from regaug import FOMA, CMixup, Identity, Mixup, _random
 from regaug.data.base import Part, Split
-from regaug.exceptions import ArgumentError, DivergedError, PlaceError
+from regaug.exceptions import ArgumentError, ArgumentTypeError, DivergedError, PlaceError
 from regaug.models import MLP
 from regaug.training import Settings, fit, fit_many
 from regaug.training.checkpoint import Checkpoints
-from regaug.training.step import AugmentedLoss, explain_divergence, make_optimizer, tiny_as_zero
+from regaug.training.step import (
+    AugmentedLoss,
+    call_model,
+    explain_divergence,
+    make_optimizer,
+    tiny_as_zero,
+)
 
 TINY = torch.finfo(torch.float32).tiny
 
@@ -40,6 +46,76 @@ def same(some, others):
 def make_loss(model, augmentation, place, **options):
     at = None if place == "input" else augmentation.at(model, place)
     return AugmentedLoss(model, augmentation, at, **options)
+
+
+class TwoInputs(nn.Module):
+    """A network of two inputs, which remembers how it was called."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.head = nn.Linear(3, 5), nn.Linear(3, 5), nn.Linear(5, 1)
+
+    def forward(self, a, b):
+        self.given = a, b
+        return self.head(self.a(a) + self.b(b))
+
+
+FORMS = {
+    "tuple": lambda a, b: (a, b),
+    "list": lambda a, b: [a, b],
+    "dict": lambda a, b: {"b": b, "a": a},
+}
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_several_inputs_are_the_arguments_of_a_model(form):
+    (a, _), (b, _), net = make_batch(), make_batch(seed=1), TwoInputs()
+    assert torch.equal(call_model(net, form(a, b)), net(a, b))
+    assert torch.equal(call_model(make_net(), a), make_net()(a))
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_several_inputs_are_augmented_with_one_draw(form):
+    (a, y), (b, _), net = make_batch(), make_batch(seed=1), TwoInputs()
+    AugmentedLoss(net, Mixup())(form(a, b), y)
+    new, _ = Mixup()(torch.cat([a, b] if form is not FORMS["dict"] else [b, a], dim=1), y)
+    expected = new.split(3, dim=1) if form is not FORMS["dict"] else new.split(3, dim=1)[::-1]
+    assert same(net.given, expected)
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+@pytest.mark.parametrize("augmentation", [Mixup, FOMA])
+def test_at_a_layer_a_model_of_several_inputs_is_given_them_as_they_are(form, augmentation):
+    (a, y), (b, _), net = make_batch(), make_batch(seed=1), TwoInputs()
+    loss = make_loss(net, augmentation(), "a")(form(a, b), y)
+    assert net.given[0] is a
+    assert net.given[1] is b
+    hidden, new_y = augmentation()(net.a(a), y)
+    assert torch.equal(loss, F.mse_loss(net.head(hidden + net.b(b)), new_y))
+
+
+def test_plain_training_takes_codes():
+    ids, net = torch.arange(12).reshape(6, 2), nn.EmbeddingBag(12, 1)
+    assert AugmentedLoss(net, Identity())(ids, torch.zeros(6, 1)).isfinite()
+
+
+def test_predictions_of_a_window_may_have_its_shape():
+    x, y = make_batch(targets=6)
+    net = nn.Sequential(nn.Linear(3, 6), nn.Unflatten(1, (3, 2)))
+    loss = AugmentedLoss(net, Identity())(x, y)
+    assert torch.equal(loss, F.mse_loss(net(x).flatten(1), y))
+
+
+def test_a_model_that_puts_out_no_tensor_is_refused():
+    x, y = make_batch()
+    with pytest.raises(ArgumentTypeError, match="`model` must put out one tensor, got a tuple"):
+        AugmentedLoss(nn.LSTM(3, 1), Identity())(x, y)
+
+
+def test_divergence_of_several_inputs_is_put_in_words():
+    (a, y), (b, _) = make_batch(), make_batch(seed=1)
+    said = explain_divergence(TwoInputs(), "here", math.nan, (a, b.long()), y, Settings())
+    assert "12 rows, inputs from" in said
 
 
 @pytest.mark.parametrize("targets", [1, 2])

@@ -1,7 +1,7 @@
 """Batches of several tensors: tuples, lists and dicts of them, as joint rows and back."""
 
 import copy
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from typing import Any, TypeAlias, TypeVar, cast
 
 import torch
@@ -59,6 +59,22 @@ def join(name: str, batch: Batch) -> Tensor:
 def count_rows(batch: Batch) -> int:
     """Return the number of rows of a batch."""
     return len(next(_find_tensors("batch", batch))[1])
+
+
+def list_tensors(name: str, batch: object) -> list[tuple[str, Tensor]]:
+    """Return the tensors of a batch in their order, each with what it is called in an error."""
+    return list(_find_tensors(name, batch))
+
+
+def map_tensors(function: Callable[[Tensor], Tensor], batch: Batch) -> Any:
+    """Return a batch of the same form with what a function makes of each tensor.
+
+    Example:
+        >>> map_tensors(torch.neg, {"a": torch.tensor([1.0]), "b": (torch.tensor([2.0]),)})
+        {'a': tensor([-1.]), 'b': (tensor([-2.]),)}
+    """
+    new = iter([function(tensor) for _, tensor in _find_tensors("batch", batch)])
+    return _rebuild(batch, new)
 
 
 def replace_item(items: Any, key: Any, value: object) -> Any:

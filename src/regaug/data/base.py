@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 import numpy as np
 import torch
@@ -12,7 +12,10 @@ from torch.utils.data import Dataset
 
 from regaug import _random
 from regaug._checks import check_choice, check_integer
-from regaug.data.lazy import Inputs, Subset
+from regaug.data.lazy import Inputs
+from regaug.data.samples import MOST_BYTES, Get, Samples
+from regaug.data.several import as_inputs, take_inputs
+from regaug.exceptions import ArgumentError
 from regaug.metrics import MetricName
 from regaug.samplers.base import PairsWithin, check_pairs_within
 
@@ -55,7 +58,9 @@ class Part(Dataset[tuple[Tensor, Tensor]]):
     """Some samples of a data set; a map-style ``torch.utils.data.Dataset``.
 
     Attributes:
-        x: Inputs ``(n, *features)``: a float32 tensor, or read when asked for.
+        x: Inputs ``(n, *features)``: a float32 tensor, or read when asked for. Whole numbers are
+            codes, such as token ids. Several tensors come in a tuple, a list or a dict, and are
+            kept as a :class:`regaug.data.several.Several`.
         y: Targets ``(n, m)``, float32; given as ``(n,)`` they become one column, given as windows
             ``(n, steps, columns)`` they become a column for each of their values.
         rows: Their places in the whole data set.
@@ -70,10 +75,45 @@ class Part(Dataset[tuple[Tensor, Tensor]]):
     unscaled: Tensor | Inputs | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "x", as_inputs(self.x))
         if self.y.ndim == 1:
             object.__setattr__(self, "y", self.y[:, None])
         elif self.y.ndim > 2:
             object.__setattr__(self, "y", self.y.flatten(1))
+
+    @classmethod
+    def of(
+        cls,
+        dataset: Any,
+        *,
+        inputs: Get | None = None,
+        targets: Get | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
+        """Read a data set of your own: every sample once, and all of them are checked.
+
+        Inputs that take at most 256 MB are kept in memory, so a data set that gives other inputs
+        whenever it is asked gives those of its first reading; larger ones are read again whenever
+        they are needed.
+
+        Args:
+            dataset: A map-style data set of ``(x, y)``, or the pair of all ``x`` and all ``y``.
+                ``x`` is a tensor of any shape, or several in a tuple, a list or a dict; ``y`` holds
+                floating-point numbers, those of a window in one row.
+            inputs: From a sample to ``x``, if samples are not ``(x, y)``.
+            targets: From a sample to ``y`` likewise.
+            groups: Group of every sample, ``(n,)``, if there are groups.
+
+        Example:
+            >>> samples = [{"x": torch.ones(3) * i, "price": i / 2} for i in range(4)]
+            >>> get = {"inputs": lambda own: own["x"], "targets": lambda own: own["price"]}
+            >>> part = Part.of(samples, **get)
+            >>> part.x.shape, part.y.tolist()
+            (torch.Size([4, 3]), [[0.0], [0.5], [1.0], [1.5]])
+        """
+        samples = Samples(dataset, inputs=inputs, targets=targets)
+        x, y = samples.read(lazily=samples.size > MOST_BYTES)
+        return cls(x, y, np.arange(len(y)), check_groups(groups, len(y)))
 
     def __len__(self) -> int:
         return len(self.y)
@@ -108,17 +148,24 @@ class Part(Dataset[tuple[Tensor, Tensor]]):
         chosen = np.arange(len(self))[rows]
         return replace(
             self,
-            x=_take(self.x, chosen),
+            x=take_inputs(self.x, chosen),
             y=self.y[chosen],
             rows=self.rows[chosen],
             groups=None if self.groups is None else self.groups[chosen],
-            unscaled=None if self.unscaled is None else _take(self.unscaled, chosen),
+            unscaled=None if self.unscaled is None else take_inputs(self.unscaled, chosen),
         )
+
+
+# A part, or a data set or a pair of tensors that becomes one.
+AnyPart: TypeAlias = "Part | Dataset[Any] | Sequence[Any]"
 
 
 @dataclass(frozen=True, eq=False)
 class Split:
     """Three parts that share no sample: to train, to choose, to report.
+
+    The parts of a split that is given to a :class:`regaug.Problem` may be data sets of your own,
+    or pairs ``(x, y)`` of tensors: see :meth:`Part.of`, which the problem calls.
 
     Attributes:
         train: Everything that is fitted is fitted on these rows.
@@ -144,6 +191,20 @@ class Split:
     def __post_init__(self) -> None:
         groups = getattr(self.train, "groups", None)
         check_pairs_within(self.pairs_within, has_groups=groups is not None)
+
+    if TYPE_CHECKING:  # what a problem makes parts of is welcome too
+
+        def __init__(
+            self,
+            train: AnyPart,
+            validation: AnyPart,
+            test: AnyPart,
+            more: Mapping[str, AnyPart] = ...,
+            *,
+            pooled: bool = False,
+            pairs_within: PairsWithin | None = None,
+            mask: Mask | None = None,
+        ) -> None: ...
 
     @property
     def parts(self) -> dict[str, Part]:
@@ -213,13 +274,21 @@ class Data:
         return Part(x, as_float(self.y[rows]), rows, groups)
 
 
-def _take(x: Tensor | Inputs, rows: Rows) -> Tensor | Inputs:
-    return x[rows] if isinstance(x, Tensor) else Subset(x, rows)
-
-
 def as_float(array: ArrayLike) -> Tensor:
     """Return an array as a float32 tensor that owns its memory."""
     return torch.from_numpy(np.array(array, dtype=np.float32))
+
+
+def check_groups(groups: ArrayLike | None, n: int) -> NDArray[np.generic] | None:
+    """Return the group of every one of ``n`` samples; None if there are no groups."""
+    if groups is None:
+        return None
+    labels = np.asarray(groups)
+    if labels.shape != (n,):
+        raise ArgumentError(
+            f"`groups` must be ({n},), a label for every sample, got shape {labels.shape}."
+        )
+    return labels
 
 
 def check_split(seed: int, protocol: Rules) -> int:

@@ -2,7 +2,7 @@
 
 import operator
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -22,8 +22,12 @@ class Inputs(Protocol):
 
     def __len__(self) -> int: ...
 
-    def __getitem__(self, index: Index) -> Tensor:
-        """Return one sample for an int, a stack of samples for a slice or several indices."""
+    def __getitem__(self, index: Index) -> Any:
+        """Return one sample for an int, a stack of samples for a slice or several indices.
+
+        A tensor; or several in a tuple, a list or a dict, the shape being that of all their numbers
+        side by side.
+        """
 
 
 class Lazy:
@@ -102,8 +106,8 @@ class Subset(Lazy):
         if hasattr(self.inputs, "set_epoch"):
             self.inputs.set_epoch(epoch)
 
-    def _read(self, place: int) -> Tensor:
+    def _read(self, place: int) -> Any:
         return self.inputs[int(self.rows[place])]
 
-    def _stack(self, places: Places) -> Tensor:
+    def _stack(self, places: Places) -> Any:
         return self.inputs[self.rows[places]]

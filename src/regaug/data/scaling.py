@@ -1,8 +1,8 @@
 """Scales: fitted on training rows, applied to all, and taken back from predictions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -11,7 +11,9 @@ from torch import Tensor
 
 from regaug._checks import check_finite, check_floating
 from regaug.augment.limits import join_masks
-from regaug.data.base import THREE, Mask, Part, Split
+from regaug.augment.structures import Batch, list_tensors, map_tensors
+from regaug.data.base import THREE, Mask, Split
+from regaug.data.several import in_memory
 from regaug.exceptions import ArgumentError
 
 Values = NDArray[np.float64]
@@ -23,11 +25,13 @@ _SKEWED = 2.0
 class Scaler:
     """Mean and standard deviation of every column, to subtract and divide by.
 
-    A column is an index of the last axis: a column of a table, a target, a channel of a series.
+    A column is an index of the last axis: a column of a table, a target, a channel of a series; or
+    of another axis, as the channels of images.
 
     Attributes:
         mean: What is subtracted, ``(d,)``.
         std: What is divided by, ``(d,)``; 1 for a column that is constant.
+        axis: The axis of the columns.
 
     Example:
         >>> scaler = Scaler.fit(torch.tensor([[1.0, 7.0], [3.0, 7.0]]))
@@ -40,9 +44,10 @@ class Scaler:
 
     mean: Values
     std: Values
+    axis: int = -1
 
     @classmethod
-    def fit(cls, x: Tensor, *, mask: Tensor | None = None) -> Self:
+    def fit(cls, x: Tensor, *, axis: int = -1, mask: Tensor | None = None) -> Self:
         """Read the scale off training rows ``(n, *features)``, floating point, without NaN.
 
         With ``mask``, in the shape of ``x``, only values at which it is True count; a column
@@ -54,26 +59,29 @@ class Scaler:
                 f"`x` must be (n, *features) and not empty, got shape {tuple(x.shape)}."
             )
         if mask is not None:
-            return cls._fit_some(x.masked_fill(~mask, 0.0), mask)
+            return cls._fit_some(x.masked_fill(~mask, 0.0), mask, axis)
         check_finite(x=x)
-        columns = x.detach().cpu().double().reshape(-1, x.shape[-1]).numpy()
+        last = x.detach().cpu().double().movedim(axis, -1)
+        columns = last.reshape(-1, last.shape[-1]).numpy()
         std = columns.std(axis=0)
         # Rounding gives a constant column a tiny spread that would blow up other rows.
         is_constant = (columns.min(axis=0) == columns.max(axis=0)) | (std == 0)
-        return cls(mean=columns.mean(axis=0), std=np.where(is_constant, 1.0, std))
+        return cls(mean=columns.mean(axis=0), std=np.where(is_constant, 1.0, std), axis=axis)
 
     @classmethod
-    def _fit_some(cls, x: Tensor, mask: Tensor) -> Self:
+    def _fit_some(cls, x: Tensor, mask: Tensor, axis: int) -> Self:
         check_finite(x=x)
-        columns = x.detach().cpu().double().reshape(-1, x.shape[-1])
-        is_there = mask.cpu().reshape(-1, x.shape[-1])
+        columns, is_there = (
+            own.detach().cpu().movedim(axis, -1).reshape(-1, x.shape[axis])
+            for own in (x.double(), mask)
+        )
         count = is_there.sum(dim=0).clamp(min=1)
         mean = columns.sum(dim=0) / count
         apart = (columns - mean).masked_fill(~is_there, 0.0)
         std = (apart.square().sum(dim=0) / count).sqrt()
         low, high = (columns.masked_fill(~is_there, end) for end in (torch.inf, -torch.inf))
         is_constant = (low.amin(dim=0) >= high.amax(dim=0)) | (std == 0)
-        return cls(mean.numpy(), std.masked_fill(is_constant, 1.0).numpy())
+        return cls(mean.numpy(), std.masked_fill(is_constant, 1.0).numpy(), axis)
 
     def transform(self, x: Tensor) -> Tensor:
         """Return ``(x - mean) / std``, in the dtype of ``x``."""
@@ -86,7 +94,7 @@ class Scaler:
         return (x.double() * std + mean).to(x.dtype)
 
     def to_dict(self) -> dict[str, list[float]]:
-        """Return plain numbers, for a JSON file."""
+        """Return plain numbers, for a JSON file; the scale of a table, whose axis is the last."""
         return {"mean": self.mean.tolist(), "std": self.std.tolist()}
 
     @classmethod
@@ -102,13 +110,67 @@ class Scaler:
 
     def _like(self, x: Tensor) -> tuple[Tensor, Tensor]:
         check_floating("x", x)
-        if x.ndim < 1 or x.shape[-1] != len(self.mean):
+        shape = [1] * x.ndim
+        if not -x.ndim <= self.axis < x.ndim or x.shape[self.axis] != len(self.mean):
+            axis = "its last axis" if self.axis == -1 else f"axis {self.axis}"
             raise ArgumentError(
-                f"`x` must have {len(self.mean)} columns in its last axis, as the rows the scale "
+                f"`x` must have {len(self.mean)} columns in {axis}, as the rows the scale "
                 f"was fitted on, got shape {tuple(x.shape)}."
             )
+        shape[self.axis] = len(self.mean)
         mean, std = torch.from_numpy(self.mean), torch.from_numpy(self.std)
-        return mean.to(x.device), std.to(x.device)
+        return mean.to(x.device).reshape(shape), std.to(x.device).reshape(shape)
+
+
+@dataclass(frozen=True, eq=False)
+class Scalers:
+    """The scales of several tensors, in their order; None leaves a tensor as it is.
+
+    Attributes:
+        own: A scale for each tensor.
+    """
+
+    own: tuple[Scaler | None, ...]
+
+    @classmethod
+    def fit(cls, x: Batch) -> Self:
+        """Read the scales off training rows.
+
+        Whole numbers stay as they are: they are codes. So do zeros and ones: they are a mask.
+        """
+        return cls(tuple(fit_inputs(tensor) for _, tensor in list_tensors("x", x)))
+
+    def transform(self, x: Batch) -> Any:
+        """Return the tensors in their scales, in the form of ``x``."""
+        return self._each(x, Scaler.transform)
+
+    def inverse(self, x: Batch) -> Any:
+        """Return the tensors as they were: the way back from :meth:`transform`."""
+        return self._each(x, Scaler.inverse)
+
+    def _each(self, x: Batch, act: Callable[[Scaler, Tensor], Tensor]) -> Any:
+        scalers = iter(self.own)
+
+        def scaled(tensor: Tensor) -> Tensor:
+            scaler = next(scalers)
+            if scaler is None:
+                return tensor
+            is_flat = tensor.ndim == 1
+            new = act(scaler, tensor[:, None] if is_flat else tensor)
+            return new[:, 0] if is_flat else new
+
+        return map_tensors(scaled, x)
+
+
+def fit_inputs(x: Tensor, *, keep_flags: bool = True) -> Scaler | None:
+    """Return the scale of one tensor of inputs; None if it is to be left as it is.
+
+    That of a table or a series is by column of the last axis, that of images and videos
+    ``(n, channels, ...)`` by channel. With ``keep_flags`` zeros and ones stay what they are.
+    """
+    if not x.is_floating_point() or (keep_flags and bool(((x == 0) | (x == 1)).all())):
+        return None
+    return Scaler.fit(x[:, None] if x.ndim == 1 else x, axis=1 if x.ndim > 3 else -1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +183,7 @@ class StandardizedSplit(Split):
         log: Whether the scale is that of the logarithms.
     """
 
-    x_scaler: Scaler | None = None
+    x_scaler: Scaler | Scalers | None = None
     y_scaler: Scaler = field(kw_only=True)
     log: bool = field(default=False, kw_only=True)
 
@@ -134,9 +196,12 @@ class StandardizedSplit(Split):
 def standardize(split: Split, *, log: bool = False) -> StandardizedSplit:
     """Give inputs and targets mean 0 and standard deviation 1 over the training part.
 
-    Inputs that are read when they are asked for (images, windows of a series) are left to the data
-    set, which scales them as it reads; then only the targets are standardized. A split that has a
-    scale already, as those of series do, is returned as it is.
+    Inputs in memory are scaled by column of the last axis, those of images and videos
+    ``(n, channels, ...)`` by channel. Whole numbers are codes and stay as they are. Of several
+    tensors each has its own scale, and zeros and ones, such as a mask, stay. Inputs that are read
+    when they are asked for (images, windows of a series) are left to the data set, which scales
+    them as it reads; then only the targets are standardized. A split that has a scale already, as
+    those of series do, is returned as it is.
 
     Args:
         split: Three parts without NaN.
@@ -153,19 +218,14 @@ def standardize(split: Split, *, log: bool = False) -> StandardizedSplit:
         return split
     if log and any(bool((part.y <= 0).any()) for part in split.parts.values()):
         raise ArgumentError("`log` must be False for targets that are not all positive, got True.")
-    x = split.train.x
-    x_scaler = Scaler.fit(x) if isinstance(x, Tensor) else None
+    x_scaler, inputs = _scale_inputs(split)
     y_scaler = Scaler.fit(split.train.y.log() if log else split.train.y)
-
-    def scaled(part: Part) -> Part:
-        x, y = part.x, part.y.log() if log else part.y
-        if x_scaler is not None and isinstance(x, Tensor):
-            x = x_scaler.transform(x)
-        return replace(part, x=x, y=y_scaler.transform(y))
-
-    train, validation, test = map(scaled, (split.train, split.validation, split.test))
-    more = {name: scaled(part) for name, part in split.more.items()}
-    parts, pooled = (train, validation, test, more), split.pooled
+    new = {
+        name: replace(part, x=inputs[name], y=y_scaler.transform(part.y.log() if log else part.y))
+        for name, part in split.parts.items()
+    }
+    train, validation, test = (new.pop(name) for name in THREE)
+    parts, pooled = (train, validation, test, new), split.pooled
     scaled_split = StandardizedSplit(
         *parts,
         x_scaler,
@@ -185,18 +245,35 @@ def _keep_missing(split: Split, scaled: StandardizedSplit, mask: Mask) -> Standa
     several tensors keep the scales that they have. Training rows know their inputs as they were.
     """
     x, parts = split.train.x, scaled.parts
-    if all(isinstance(part.x, Tensor) for part in parts.values()):
-        x = torch.as_tensor(x[:])
-        scaler = Scaler.fit(x, mask=join_masks(x, mask(x)))
+    if isinstance(scaled.x_scaler, Scaler):
+        x = x[:]
+        scaler = Scaler.fit(x, axis=scaled.x_scaler.axis, mask=join_masks(x, mask(x)))
         scaled = replace(scaled, x_scaler=scaler)
         for name, part in parts.items():
-            own = torch.as_tensor(split.parts[name].x[:])
+            own = split.parts[name].x[:]
             is_there = join_masks(own, mask(own))
             parts[name] = replace(part, x=torch.where(is_there, scaler.transform(own), own))
     if parts["train"].x is not split.train.x:
         parts["train"] = replace(parts["train"], unscaled=x)
     train, validation, test = (parts.pop(name) for name in THREE)
     return replace(scaled, train=train, validation=validation, test=test, more=parts)
+
+
+def _scale_inputs(split: Split) -> tuple[Scaler | Scalers | None, dict[str, Any]]:
+    """Return the scale of the inputs, if they are to have one, and those of every part in it."""
+    held = {name: in_memory(part.x) for name, part in split.parts.items()}
+    train = held["train"]
+    if train is None or any(x is None for x in held.values()):  # some would have another scale
+        return None, {name: part.x for name, part in split.parts.items()}
+    scaler: Scaler | Scalers | None
+    if isinstance(train, Tensor):
+        scaler = fit_inputs(train, keep_flags=False)
+    else:
+        scaler = Scalers.fit(train.form)
+    if scaler is None:
+        return None, dict(held)
+    forms: dict[str, Any] = {name: getattr(x, "form", x) for name, x in held.items()}
+    return scaler, {name: scaler.transform(form) for name, form in forms.items()}
 
 
 def is_skewed(y: Tensor) -> bool:

@@ -7,6 +7,7 @@ from typing import Any, Literal, Self, get_args
 from regaug._checks import check_choice, check_integer, check_range
 from regaug._files import JSON
 from regaug.exceptions import StoreError
+from regaug.methods import INPUT, LAYER, Reach
 from regaug.metrics import METRICS, MetricName
 
 Search = Literal["random", "tpe"]
@@ -37,6 +38,9 @@ class StudyConfig:
         train_rows: Fewest training rows of a split, which settings must suit.
         columns: Inputs of a row.
         target_names: Names of the targets.
+        places: Where methods can act: ``"input"``, and the layers that are named, ``"layer"`` for
+            those of the table net.
+        pairs_pass: Whether all of a sample goes through these layers.
         checksum: Differs for other rows.
         reference: The method that the others are compared with.
     """
@@ -58,6 +62,8 @@ class StudyConfig:
     train_rows: int = 0
     columns: int = 0
     target_names: tuple[str, ...] = ("target",)
+    places: tuple[str, ...] = (INPUT, LAYER)
+    pairs_pass: bool = True
     checksum: str = ""
     reference: str = REFERENCE
 
@@ -74,6 +80,11 @@ class StudyConfig:
     def targets(self) -> int:
         """Number of targets."""
         return len(self.target_names)
+
+    @property
+    def reach(self) -> Reach:
+        """Where methods can act."""
+        return Reach(INPUT in self.places, bool(set(self.places) - {INPUT}), self.pairs_pass)
 
     def to_dict(self) -> dict[str, JSON]:
         """Return plain values, for a JSON file."""
@@ -95,5 +106,5 @@ class StudyConfig:
                 f"The folder holds runs of something else than a study: {differ}. Name the folder "
                 "that `regaug compare` has written."
             )
-        lists = ("methods", "baselines", "hidden", "target_names")
+        lists = ("methods", "baselines", "hidden", "target_names", "places")
         return cls(**{**values, **{name: tuple(values[name]) for name in lists}})

@@ -39,6 +39,8 @@ _WORDS: Mapping[str, Callable[[Any], str]] = {
     "target_names": lambda names: (
         f"the {'target' if len(names) == 1 else 'targets'} {_names(names)}"
     ),
+    "places": lambda names: f"methods that act at {_names(names)}",
+    "pairs_pass": lambda is_so: f"layers that {'all' if is_so else 'a part'} of a sample passes",
     "hidden": lambda widths: f"hidden layers {_names(widths)}",
     "recipes": lambda n: count(n, "recipe"),
     "test_share": lambda share: f"{share:.2g} test rows for every other one",

@@ -14,7 +14,8 @@ from regaug.ensemble.prepared import default_names
 from regaug.problems import Problem
 from regaug.runs.run import Run, run_key
 from regaug.studies.config import REFERENCE, Search, StudyConfig
-from regaug.studies.limits import describe_groups, keep_to_inputs, leave_out_by_mask
+from regaug.studies.limits import describe_groups, leave_out_by_mask
+from regaug.studies.rehearsal import leave_out_by_place, rehearse
 from regaug.studies.search import draw_settings
 from regaug.training.baselines import PREDICTORS, baseline_names
 from regaug.training.recipe import draw_recipes
@@ -93,8 +94,8 @@ def make_plan(
     if settings is None:
         recipes = _draw_recipes(problem, max(FEWEST_RECIPES, RECIPES_PER_TRIAL * count), seed)
         for name in names:
-            drawn = draw_settings(name, count, seed=seed, rows=config.train_rows)
-            tried = enumerate(keep_to_inputs(problem, own_settings) for own_settings in drawn)
+            rows, reach = config.train_rows, config.reach
+            tried = enumerate(draw_settings(name, count, seed=seed, rows=rows, reach=reach))
             # Until each split has chosen its own, the first recipes stand in.
             own[name] = [replace(recipes[n % len(recipes)], method_settings=v) for n, v in tried]
     config = replace(
@@ -147,8 +148,10 @@ def plan_runs(
 
 
 def leave_out(problem: Problem, names: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
-    """Return the methods that can act on a problem, and sentences about the others."""
-    return leave_out_by_mask(problem, names)
+    """Return the methods that can act on a problem, and what to say of where they act."""
+    names, sentences = leave_out_by_mask(problem, names)
+    names, others = leave_out_by_place(problem, names)
+    return names, [*sentences, *others]
 
 
 def _draw_recipes(problem: Problem, count: int, seed: int) -> list[Settings]:
@@ -173,7 +176,7 @@ def _check_methods(names: Sequence[str] | None, quick: bool) -> tuple[str, ...]:
 def _configure(
     problem: Problem, names: tuple[str, ...], trials: int, seed: int, search: Search
 ) -> StudyConfig:
-    splits, first = problem.splits, problem.splits[0]
+    splits, first, found = problem.splits, problem.splits[0], rehearse(problem)
     sizes = [(len(own.train), len(own.validation), len(own.test)) for own in splits]
     return StudyConfig(
         problem=problem.name,
@@ -191,7 +194,9 @@ def _configure(
         rows=sum(sizes[0]),
         train_rows=min(train for train, _, _ in sizes),
         columns=prod(first.train.x.shape[1:]),
-        target_names=tuple(problem.targets) or default_names(first.train.y.shape[1]),
+        target_names=tuple(problem.target_names) or default_names(first.train.y.shape[1]),
+        places=found.places,
+        pairs_pass=found.reach.pairs,
         checksum=problem.checksum(),
     )
 

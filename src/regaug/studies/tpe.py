@@ -9,12 +9,13 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from regaug import _random, methods
+from regaug import _random
 from regaug._random import Stream
-from regaug.methods import Between, OneOf, Space
+from regaug.methods import Between, OneOf, Reach, Space
 from regaug.runs.record import RunRecord
 from regaug.runs.run import Run
 from regaug.studies.config import StudyConfig
+from regaug.studies.search import suit
 from regaug.studies.selection import mean_ranks
 
 # Trials in a round. The first round is that of the random search: something to learn from.
@@ -49,6 +50,7 @@ def suggest_settings(
     *,
     seed: int,
     rows: int | None = None,
+    reach: Reach | None = None,
 ) -> list[dict[str, Any]]:
     """Suggest settings of a method that may be better than those before.
 
@@ -56,7 +58,7 @@ def suggest_settings(
     alone otherwise, and an infinite error is just the last rank.
 
     ``errors`` are the validation errors of the trials before on every split, lower is better; so
-    many ``rows`` are trained on.
+    many ``rows`` are trained on, and methods can act within ``reach``.
 
     Example:
         >>> from regaug.studies.search import draw_settings
@@ -67,8 +69,7 @@ def suggest_settings(
     """
     import optuna
 
-    known, start = methods.get(method), len(before)
-    known = known if rows is None else known.suited(rows)
+    known, start = suit(method, rows, reach), len(before)
     if not known.space:  # plain training has nothing to be learned
         return [known.settings() for _ in range(count)]
     forms = {name: _distribution(choice) for name, choice in known.space.items()}
@@ -105,7 +106,8 @@ def _learn(
     for name, own in tried.items():
         known = [errors[name, number] for number in own]
         rows, settings = config.train_rows or None, list(own.values())
-        new = suggest_settings(name, settings, known, count, seed=config.seed, rows=rows)
+        limits: dict[str, Any] = {"rows": rows, "reach": config.reach}
+        new = suggest_settings(name, settings, known, count, seed=config.seed, **limits)
         learned |= {(name, len(own) + i): settings for i, settings in enumerate(new)}
     return learned
 

@@ -2,7 +2,6 @@
 
 import os
 import re
-import zlib
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from torch.optim import Optimizer
 from regaug._checks import check_integer
 from regaug._files import entry, remove_leftovers
 from regaug.data.base import Part, Split
+from regaug.data.several import Several, digest_inputs
 from regaug.exceptions import ArgumentError, CheckpointError, DataError, FileError
 from regaug.training.results import Epoch
 from regaug.training.settings import Settings
@@ -191,12 +191,9 @@ def check_configuration(
 
 def _describe_rows(part: Part) -> str:
     # Inputs that are not in memory are known by their shape: reading them all takes too long.
-    inputs = f", inputs {_digest(part.x)}" if isinstance(part.x, Tensor) else ""
-    return f"{tuple(part.x.shape)}{inputs}, targets {_digest(part.y)}"
-
-
-def _digest(values: Tensor) -> str:
-    return f"{zlib.crc32(values.contiguous().numpy().tobytes()):08x}"
+    is_known = isinstance(part.x, Tensor | Several)
+    inputs = f", inputs {digest_inputs(part.x):08x}" if is_known else ""
+    return f"{tuple(part.x.shape)}{inputs}, targets {digest_inputs(part.y):08x}"
 
 
 def load_optimizer(

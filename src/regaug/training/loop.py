@@ -53,8 +53,9 @@ def fit(
     ``torchrun`` all its processes train together, each on its own share of the batches.
 
     Args:
-        model: From inputs ``(n, *features)`` to predictions ``(n, m)``, or ``(n,)`` of one target.
-            It is trained in place and has the best epoch's weights afterwards.
+        model: From inputs ``(n, *features)`` to predictions ``(n, m)``, or ``(n,)`` of one target;
+            called ``model(*x)`` if the inputs are a tuple or a list of tensors, ``model(**x)`` if
+            they are a dict. It is trained in place and has the best epoch's weights afterwards.
         data: Training, validation and test rows. Its ``pairs_within`` and ``mask`` say what must
             not be mixed.
         method: One of ``regaug.methods.names()``.

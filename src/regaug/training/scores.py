@@ -10,10 +10,11 @@ import torch
 from torch import Tensor, nn
 
 from regaug._registry import lookup
+from regaug.augment.structures import Batch, map_tensors
 from regaug.data.base import Part, Rows, Split
 from regaug.data.scaling import StandardizedSplit
 from regaug.metrics import Scores, evaluate
-from regaug.training.step import as_column
+from regaug.training.step import as_column, call_model
 
 Predict = Callable[[Part], Tensor]
 
@@ -99,11 +100,16 @@ def predict(model: nn.Module, part: Part, fabric: Any) -> Tensor:
     return own.cpu()
 
 
-def _forward(model: nn.Module, x: Tensor, fabric: Any) -> Tensor:
+def _forward(model: nn.Module, x: Batch, fabric: Any) -> Tensor:
     with torch.inference_mode(), fabric.autocast():
-        x = fabric.to_device(x)
-        parameter = next(model.parameters(), x)
-        prediction: Tensor = model(x.to(parameter.dtype))
+        parameter = next(model.parameters(), None)
+        dtype = None if parameter is None else parameter.dtype
+
+        def ready(tensor: Tensor) -> Tensor:
+            # Whole numbers are codes, for a layer that looks them up.
+            return tensor.to(dtype) if dtype and tensor.is_floating_point() else tensor
+
+        prediction: Tensor = call_model(model, map_tensors(ready, fabric.to_device(x)))
     # A tensor of inference mode may not take part in anything later.
     return prediction.clone() if prediction.dtype == torch.float64 else prediction.float().clone()
 

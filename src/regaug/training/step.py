@@ -1,18 +1,36 @@
 """The parts of a training step: the augmented loss, the optimizer, and words for its failure."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
+from regaug.augment import Identity
 from regaug.augment.base import AnyAugmentation
 from regaug.augment.layer import AtLayer
-from regaug.augment.structures import Batch
-from regaug.exceptions import ArgumentError
+from regaug.augment.structures import Batch, list_tensors
+from regaug.exceptions import ArgumentError, ArgumentTypeError
 from regaug.training.settings import Settings
+
+
+def call_model(model: nn.Module, x: Batch) -> Any:
+    """Return what a model makes of its inputs: ``model(x)``, ``model(*x)`` or ``model(**x)``.
+
+    Example:
+        >>> net = nn.Bilinear(2, 3, 1)
+        >>> drug, protein = torch.zeros(5, 2), torch.zeros(5, 3)
+        >>> call_model(net, (drug, protein)).shape
+        torch.Size([5, 1])
+        >>> call_model(net, {"input2": protein, "input1": drug}).shape
+        torch.Size([5, 1])
+    """
+    if isinstance(x, Tensor):
+        return model(x)
+    return model(**x) if isinstance(x, Mapping) else model(*x)
 
 
 class AugmentedLoss(nn.Module):
@@ -35,10 +53,12 @@ class AugmentedLoss(nn.Module):
         self.model = model
         # In a tuple, or it would count as a part of the network.
         self._augmentations = (augmentation,)
-        self._at, self._on_inputs = at, inputs_too or at is None
+        # Plain training takes any inputs, codes among them.
+        is_plain = type(augmentation) is Identity
+        self._at, self._on_inputs = at, (inputs_too or at is None) and not is_plain
 
     def forward(
-        self, x: Tensor, y: Tensor, *, groups: Tensor | None = None, mask: Batch | None = None
+        self, x: Batch, y: Tensor, *, groups: Tensor | None = None, mask: Batch | None = None
     ) -> Tensor:
         """Return the loss of one batch, augmented within groups and to a mask of the inputs."""
         augmentation, weight, at = self._augmentations[0], 1.0, self._at
@@ -46,11 +66,16 @@ class AugmentedLoss(nn.Module):
             x, y = augmentation(x, y, groups=groups, mask=mask)
             weight *= augmentation.weight
         if at is None:
-            prediction = self.model(x)
+            prediction = call_model(self.model, x)
         else:
             at = at if groups is None else at.within(groups=groups)
-            prediction, y = at(x, y)
+            prediction, y = at.call(partial(call_model, self.model), x, y)
             weight *= augmentation.weight
+        if not isinstance(prediction, Tensor):
+            raise ArgumentTypeError(
+                f"`model` must put out one tensor, got a {type(prediction).__name__}. Return the "
+                "predictions alone."
+            )
         column = as_column(prediction)
         if column.shape != y.shape:
             raise ArgumentError(
@@ -96,7 +121,7 @@ def tiny_as_zero() -> Iterator[None]:
 
 
 def explain_divergence(
-    model: nn.Module, place: str, loss: float, x: Tensor, y: Tensor, settings: Settings
+    model: nn.Module, place: str, loss: float, x: Batch, y: Tensor, settings: Settings
 ) -> str:
     """Return what to tell the user whose loss is not a number any more."""
     # torch's maximum, not Python's: it does not lose a NaN.
@@ -105,10 +130,11 @@ def explain_divergence(
         f"Lower `learning_rate` (it is {settings.learning_rate:g}), set `clip` to bound the "
         "gradient, or standardize the data."
     )
-    if not bool(x.isfinite().all() and y.isfinite().all()):
+    inputs = torch.cat([tensor.reshape(-1).float() for _, tensor in list_tensors("x", x)])
+    if not bool(inputs.isfinite().all() and y.isfinite().all()):
         way_out = "Remove or impute what is not finite in the data."
     return (
-        f"The loss became {loss} in {place}. The batch: {len(y)} rows, inputs {_summary(x)}, "
+        f"The loss became {loss} in {place}. The batch: {len(y)} rows, inputs {_summary(inputs)}, "
         f"targets {_summary(y)}; the largest weight of the model is {weights:.3g}. {way_out}"
     )
 

@@ -10,8 +10,10 @@ import torch
 from torch import Tensor
 
 from regaug._registry import lookup
+from regaug.augment.structures import join
 from regaug.data.base import Part, Split
 from regaug.data.scaling import StandardizedSplit, standardize
+from regaug.data.several import is_numeric
 from regaug.exceptions import ArgumentError
 from regaug.metrics import METRICS, MetricName
 from regaug.training.baselines.base import Error, Fitted, Rows
@@ -90,10 +92,11 @@ def fit_baseline(
 def baseline_names(split: Split) -> tuple[str, ...]:
     """Return the names of the baselines that can be fitted to a split.
 
-    The mean always can. The last value needs a series. The others need inputs that fit into
-    memory, at most 50 million numbers in a part: tables, and series of a few columns. Trees and the
-    Gaussian process take at most 2.5 million numbers in the training part, trees in up to 50,000
-    rows, the process in up to 2,000.
+    The mean always can. The last value needs a series. The others need inputs that are
+    floating-point numbers, those of several tensors side by side, and fit into memory, at most 50
+    million of them in a part: tables, and series of a few columns. Trees and the Gaussian process
+    take at most 2.5 million numbers in the training part, trees in up to 50,000 rows, the process
+    in up to 2,000.
     """
     return tuple(name for name in BASELINES if _obstacle(name, split) is None)
 
@@ -119,6 +122,8 @@ def _obstacle(name: str, split: Split) -> str | None:
         return (
             f"the training inputs must be at most {MOST_NUMBERS} numbers, got {math.prod(shape)}."
         )
+    if not is_numeric(split.train.x):
+        return "the inputs must be floating-point numbers, got codes, which have no order."
     return None
 
 
@@ -166,4 +171,4 @@ def _last_value(split: Split, part: Part) -> Tensor:
 
 
 def _inputs(part: Part) -> Tensor:
-    return part.x[:].flatten(1).double()
+    return join("x", part.x[:]).flatten(1).double()
