@@ -24,6 +24,7 @@ from regaug import (
 from regaug.augment import Augmentation
 from regaug.augment.foma import FOMAParams
 from regaug.augment.layer import AtLayer
+from regaug.data import Split
 from regaug.ensemble import Ensemble
 from regaug.methods import Between, Method, Prepared
 from regaug.samplers import BatchSampler
@@ -129,6 +130,11 @@ def studies() -> None:
     assert_type(model, Ensemble)
     assert_type(model.predict([[0.5] * 10], interval=0.9).mean, Tensor)
     problem = regaug.Problem([data.split(seed) for seed in range(3)], model=lambda split: net)
+    own = regaug.data.split_dataset((x, y), seeds=3, inputs=None)
+    assert_type(own, list[Split])
+    given = Split((x, y), (x, y), TensorDataset(x, y))
+    regaug.Problem([given], lambda split: net, places=["1"], inputs=lambda sample: sample[0])
+    assert_type(regaug.data.Part.of(TensorDataset(x, y)).y, Tensor)
     study = regaug.compare(problem, methods=["mixup"], trials=2, out=Path("runs"))
     assert_type(study, Study)
     assert_type(study.verdict.text, str)

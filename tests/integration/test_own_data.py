@@ -14,9 +14,9 @@ import regaug
 from regaug import Problem
 from regaug.data import Split, split_dataset
 from regaug.data import partition as partition_module
-from regaug.runs.worker import Worker
 from regaug.studies import plan as plan_module
 from regaug.studies.study import Study
+from regaug.training.baselines import baseline_names
 from regaug.training.recipe import draw_recipes
 
 
@@ -27,6 +27,12 @@ def _short(monkeypatch):
 
     monkeypatch.setattr(plan_module, "draw_recipes", recipes)
     monkeypatch.setattr(plan_module, "FEWEST_RECIPES", 2)
+    monkeypatch.setattr(plan_module, "baseline_names", few_baselines)
+
+
+def few_baselines(split):
+    """Those that take no time."""
+    return tuple(name for name in baseline_names(split) if name in ("mean", "ridge"))
 
 
 class Pictures(Dataset):
@@ -163,6 +169,7 @@ def test_token_ids_and_a_mask_with_two_targets():
     assert any("methods act at pool, as the network itself says" in note for note in notes)
 
 
+@pytest.mark.slow
 @pytest.mark.serial
 def test_worker_processes_get_all_of_it_and_find_the_same():
     splits = split_dataset(Pairs(), seeds=2, inputs=drug_and_protein, targets=affinity)
@@ -181,16 +188,11 @@ def test_a_data_set_too_large_for_memory_gives_the_same_and_travels_too(monkeypa
         splits = [Split(*parts)]
         return Problem(splits, make_pair_net, is_scaled=True, name="large", **functions)
 
+    # Baselines scale what is in memory themselves.
+    monkeypatch.setattr(plan_module, "baseline_names", lambda split: ("mean",))
     expected = regaug.compare(problem(), methods=["mixup"], trials=1)
     monkeypatch.setattr(partition_module, "MOST_BYTES", 1000)
     large = problem()
     assert not isinstance(large.splits[0].train.x[:], torch.Tensor)
     assert type(large.splits[0].train.x).__name__ == "SampleInputs"
     assert same_table(regaug.compare(large, methods=["mixup"], trials=1, jobs=2), expected)
-
-
-def test_a_worker_trains_on_what_the_problem_has_read():
-    splits = split_dataset(Pictures(), seeds=1)
-    problem = Problem(splits, model=make_cnn, name="pictures")
-    worker = Worker([problem])
-    assert worker._prepare("pictures", 0, False).train.x.shape == (36, 1, 6, 6)
