@@ -1,6 +1,5 @@
 """What is to be learned and how it is judged: splits, a network and a metric."""
 
-import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, lru_cache, partial
@@ -328,7 +327,7 @@ class Problem:
 
         Where some rows or values must not be mixed they do not.
         """
-        return self.model is None and self.pairs_within is None and self.mask is None
+        return self.kind == "table" and self.pairs_within is None and self.mask is None
 
     def split(self, number: int, *, log: bool = False) -> Split:
         """Return a split as it is trained on: standardized, unless it is scaled already."""
@@ -407,11 +406,11 @@ class Problem:
     def _digest_limits(self, part: Part, digest: int) -> int:
         """Go on with a checksum that differs for other groups, or another mask, if they matter."""
         if self.pairs_within is not None and part.groups is not None:
-            digest = zlib.crc32(code_labels(part.groups).numpy().tobytes(), digest)
+            digest = digest_inputs(code_labels(part.groups), digest)
         if self.mask is not None:
             for start in range(0, len(part), _SOME_ROWS):
                 x = part.x[start : start + _SOME_ROWS]
-                digest = zlib.crc32(join_masks(x, self.mask(x)).numpy().tobytes(), digest)
+                digest = digest_inputs(join_masks(x, self.mask(x)), digest)
         return digest
 
 

@@ -7,6 +7,7 @@ from torch import nn
 
 from regaug import Problem, compare, methods
 from regaug.data import Part, Split
+from regaug.exceptions import ArgumentError
 from regaug.studies import plan as module
 from regaug.studies.plan import leave_out, make_plan
 from regaug.studies.study import Study
@@ -92,23 +93,30 @@ def test_who_is_left_out_is_said_and_the_others_act_on_inputs():
     names, sentences = leave_out(problem, methods.names())
     assert names == ("erm", "noise", "mixup", "c-mixup")
     assert sentences == [
-        "The inputs have a mask: methods act on them, where it says that a value is.",
         "Left out, as they cannot leave out single values: ada, foma, foma-rho, cems.",
         "Left out, as what a layer puts out has no mask: manifold-mixup.",
+        "The inputs have a mask: methods act on them alone, where it says that a value is.",
     ]
     plan = make_plan(problem, trials=12)
     assert list(plan.notes) == sentences
+    assert plan.config.places == ("input",)
     places = {run.settings.method_settings.get("place") for run in plan.runs if run.settings}
     assert places <= {None, "input"}
 
 
+def test_somebody_must_be_able_to_act():
+    problem = Problem(make_splits(), make_net, mask=is_there)
+    with pytest.raises(ArgumentError, match="act on inputs with a mask. Left out, .* foma, ada"):
+        make_plan(problem, methods=["foma", "ada"])
+
+
 def test_without_a_mask_nobody_is_left_out_and_groups_are_told():
     problem = Problem(make_splits(), make_net)
-    assert leave_out(problem, methods.names()) == (methods.names(), [])
-    assert list(make_plan(problem, trials=1).notes) == []
+    assert leave_out(problem, methods.names())[0] == methods.names()
+    assert not any("group" in note for note in make_plan(problem, trials=1).notes)
     grouped = make_plan(Problem(make_splits(), make_net, pairs_within="group"), trials=1)
     assert grouped.config.methods == methods.names()
-    assert list(grouped.notes) == [
+    assert grouped.notes[0] == (
         "Rows are mixed within their groups only, of which there are 4. The training row of a "
         "group that has one only (1) stays as it is."
-    ]
+    )

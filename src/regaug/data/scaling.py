@@ -71,9 +71,10 @@ class Scaler:
     @classmethod
     def _fit_some(cls, x: Tensor, mask: Tensor, axis: int) -> Self:
         check_finite(x=x)
-        size = x.shape[axis]
-        columns = x.detach().cpu().double().movedim(axis, -1).reshape(-1, size)
-        is_there = mask.cpu().movedim(axis, -1).reshape(-1, size)
+        columns, is_there = (
+            own.detach().cpu().movedim(axis, -1).reshape(-1, x.shape[axis])
+            for own in (x.double(), mask)
+        )
         count = is_there.sum(dim=0).clamp(min=1)
         mean = columns.sum(dim=0) / count
         apart = (columns - mean).masked_fill(~is_there, 0.0)
@@ -245,12 +246,11 @@ def _keep_missing(split: Split, scaled: StandardizedSplit, mask: Mask) -> Standa
     """
     x, parts = split.train.x, scaled.parts
     if isinstance(scaled.x_scaler, Scaler):
-        x = torch.as_tensor(x[:])
-        axis = scaled.x_scaler.axis
-        scaler = Scaler.fit(x, axis=axis, mask=join_masks(x, mask(x)))
+        x = x[:]
+        scaler = Scaler.fit(x, axis=scaled.x_scaler.axis, mask=join_masks(x, mask(x)))
         scaled = replace(scaled, x_scaler=scaler)
         for name, part in parts.items():
-            own = torch.as_tensor(split.parts[name].x[:])
+            own = split.parts[name].x[:]
             is_there = join_masks(own, mask(own))
             parts[name] = replace(part, x=torch.where(is_there, scaler.transform(own), own))
     if parts["train"].x is not split.train.x:

@@ -1,13 +1,14 @@
 """What must not be mixed: who cannot keep to it, and what a study says of it."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from regaug import methods
+from regaug.exceptions import ArgumentError
 from regaug.methods import INPUT
 from regaug.problems import Problem
+from regaug.studies.config import REFERENCE
 
 
 def leave_out_by_mask(problem: Problem, names: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
@@ -24,13 +25,18 @@ def leave_out_by_mask(problem: Problem, names: Sequence[str]) -> tuple[tuple[str
             whole.append(name)
         elif method.defaults["place"] != INPUT:
             deep.append(name)
-    sentences = ["The inputs have a mask: methods act on them, where it says that a value is."]
+    sentences = []
     if whole:
         sentences.append(f"Left out, as they cannot leave out single values: {', '.join(whole)}.")
     if deep:
         names_of_deep = ", ".join(deep)
         sentences.append(f"Left out, as what a layer puts out has no mask: {names_of_deep}.")
-    return tuple(name for name in names if name not in {*whole, *deep}), sentences
+    kept = tuple(name for name in names if name not in {*whole, *deep})
+    if (whole or deep) and not set(kept) - {REFERENCE}:
+        raise ArgumentError(
+            f"`methods` must have one that can act on inputs with a mask. {' '.join(sentences)}"
+        )
+    return kept, sentences
 
 
 def describe_groups(problem: Problem) -> list[str]:
@@ -46,8 +52,3 @@ def describe_groups(problem: Problem) -> list[str]:
     if alone := int((sizes == 1).sum()):
         sentence += f" The training row of a group that has one only ({alone:,}) stays as it is."
     return [sentence]
-
-
-def keep_to_inputs(problem: Problem, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings of a method that act on the inputs, if these have a mask."""
-    return {**settings, "place": INPUT} if problem.mask is not None else dict(settings)

@@ -18,7 +18,7 @@ from regaug.problems import Cost, Problem
 from regaug.runs.run import Run, run_key
 from regaug.runs.threads import one_thread
 from regaug.studies.config import REFERENCE, Search, StudyConfig
-from regaug.studies.limits import describe_groups, keep_to_inputs, leave_out_by_mask
+from regaug.studies.limits import describe_groups, leave_out_by_mask
 from regaug.studies.rehearsal import leave_out_by_place, rehearse
 from regaug.studies.search import draw_settings
 from regaug.training.baselines import PREDICTORS, baseline_names
@@ -103,8 +103,7 @@ def make_plan(
         recipes = _draw_recipes(problem, max(FEWEST_RECIPES, RECIPES_PER_TRIAL * count), seed)
         for name in names:
             rows, reach = config.train_rows, config.reach
-            drawn = draw_settings(name, count, seed=seed, rows=rows, reach=reach)
-            tried = enumerate(keep_to_inputs(problem, own_settings) for own_settings in drawn)
+            tried = enumerate(draw_settings(name, count, seed=seed, rows=rows, reach=reach))
             # Until each split has chosen its own, the first recipes stand in.
             own[name] = [replace(recipes[n % len(recipes)], method_settings=v) for n, v in tried]
     config = replace(

@@ -70,7 +70,8 @@ def rehearse(problem: Problem) -> Rehearsal:
         UnknownNameError: A place is no layer of the network.
     """
     if problem.kind != "network":
-        return Rehearsal()
+        # What a layer makes of inputs has no mask.
+        return Rehearsal() if problem.mask is None else Rehearsal((INPUT,))
     if problem not in _known:
         _known[problem] = _rehearse(problem)
     return _known[problem]
@@ -130,6 +131,8 @@ def _rehearse(problem: Problem) -> Rehearsal:
             for place in layers:
                 _try_place(net, split, place)
             pairs_pass = all(_lets_pairs_pass(net, split, place) for place in layers)
+    if problem.mask is not None:
+        layers = ()
     places = (*((INPUT,) if is_numeric(split.train.x) else ()), *layers)
     return Rehearsal(places, _notes(problem, split, layers, pairs_pass), pairs_pass)
 
@@ -203,6 +206,10 @@ def _notes(
         notes = [f"{codes}: methods act at {named}." if layers else f"{codes}."]
     elif layers:
         notes = [f"Methods act on the inputs, and those that act at a layer at {named}."]
+    elif problem.mask is not None:
+        notes = [
+            "The inputs have a mask: methods act on them alone, where it says that a value is."
+        ]
     else:
         who = "The network names" if problem.places is None else "`places` names"
         notes = [f"{who} no layer: methods act on the inputs alone."]
