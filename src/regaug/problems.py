@@ -1,29 +1,35 @@
 """What is to be learned and how it is judged: splits, a network and a metric."""
 
 import zlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache, partial
+from importlib import import_module
 from inspect import signature
-from typing import Self, cast, overload
+from typing import Any, Literal, Self, cast, overload
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from regaug import _random
-from regaug._checks import check_choice, check_integer
+from regaug._checks import check_integer
+from regaug.augment.collate import Get, Set
 from regaug.data import info, load
-from regaug.data.base import Data, Split
+from regaug.data.base import Data, Part, Split
 from regaug.data.scaling import StandardizedSplit, standardize
 from regaug.data.splits import SplitRule
 from regaug.data.tabular.table import Table
 from regaug.exceptions import ArgumentError, ArgumentTypeError
-from regaug.metrics import METRICS, MetricName
+from regaug.metrics import MetricName, Mode, check_metric
 from regaug.models import MLP, DeepDTA, LSTNet, R2Plus1D18, ResNet18
 from regaug.models.mlp import NetForm
+from regaug.training.logged import LoggedTraining
 from regaug.training.recipe import HIDDEN
 
 MakeNet = Callable[..., nn.Module]
+Kind = Literal["table", "network", "lightning"]
 
 # A study of more rows than that looks at so many of them.
 MOST_ROWS = 12_000
@@ -101,6 +107,7 @@ class Problem:
         hidden: Widths of the hidden layers of the table net.
         notes: What a reader should know, in sentences.
         cost: About what an epoch takes.
+        lightning: What trains in place of a network of ours: see :meth:`from_lightning`.
 
     Example:
         >>> import regaug
@@ -121,9 +128,10 @@ class Problem:
     hidden: Sequence[int] = field(default=HIDDEN, kw_only=True)
     notes: Sequence[str] = field(default=(), kw_only=True)
     cost: Cost = field(default=Cost(), kw_only=True)
+    lightning: LoggedTraining | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        check_choice("metric", self.metric, tuple(METRICS))
+        check_metric(self.metric)
         if isinstance(self.splits, LoadedSplits):  # looking at them would read them all
             return
         if not isinstance(self.splits, Sequence) or not self.splits:
@@ -226,10 +234,96 @@ class Problem:
         made = LoadedSplits(partial(_split_named, name), splits)
         return cls(made, NETWORKS[facts.task], metric, name=name)
 
+    @classmethod
+    def from_lightning(
+        cls,
+        make_module: Callable[..., Any],
+        make_datamodule: Callable[..., Any],
+        *,
+        monitor: str = "val_loss",
+        mode: Mode = "min",
+        test_metric: str | None = None,
+        epochs: int = 20,
+        splits: int = 5,
+        places: Sequence[str] | None = None,
+        get: Get | None = None,
+        set: Set | None = None,
+        trainer_options: Mapping[str, Any] | None = None,
+        name: str | None = None,
+    ) -> Self:
+        """Make the problem of a ``LightningModule`` and a ``LightningDataModule``.
+
+        Their training step, optimizer and loaders are used by a ``lightning.Trainer``; a study adds
+        :class:`regaug.integrations.lightning.AugmentCallback` and seeds, and reads what they log.
+        Nothing is standardized: the batches are augmented as they are. The weights of the epoch
+        with the best ``monitor`` are tested.
+
+        Args:
+            make_module: Makes a fresh module, ``make_module()``, under a seed; it is told the
+                ``seed`` too if it has such an argument. A class will do.
+            make_datamodule: Makes the data module, ``make_datamodule()``. If it has an argument
+                ``split`` or ``seed``, that is the number of a split, and every one has other rows;
+                otherwise the rows are always the same, and repetitions differ in their seeds.
+            monitor: What validation logs and an epoch is chosen by.
+            mode: ``"min"`` if lower values of it are better, ``"max"`` if higher ones are.
+            test_metric: What the test logs and methods are compared by; by default ``monitor`` with
+                ``test`` in place of ``val``. A module without a test step is validated on the test
+                rows, and without a test loader the validation rows judge: the study says so.
+            epochs: Epochs of every training, at most.
+            splits: How many splits, or repetitions.
+            places: Names of layers at which methods that act at a layer do so; those of
+                ``module.places`` if None, and the inputs alone if there are none.
+            get: ``get(batch)`` returns x and y of a batch that is not ``(x, y)``.
+            set: ``set(batch, x, y)`` returns a new batch with these; goes with ``get``.
+            trainer_options: Further arguments of the trainer, such as ``{"precision": "bf16"}``.
+            name: What it is called; as ``make_module`` if None.
+        """
+        options = {
+            "monitor": monitor,
+            "mode": mode,
+            "test_metric": test_metric,
+            "epochs": epochs,
+            "places": places,
+            "get": get,
+            "set": set,
+            "trainer_options": trainer_options,
+        }
+        training = make_lightning(make_module, make_datamodule, options)
+        made = LoadedSplits(partial(_count_rows, training), splits)
+        name = getattr(make_module, "__name__", "lightning") if name is None else name
+        return cls(
+            made,
+            metric=training.metric,
+            places=places,
+            name=name,
+            is_scaled=True,
+            independent=not training.varies,
+            notes=training.notes,
+            lightning=training,
+        )
+
+    def with_epochs(self, epochs: int) -> Self:
+        """Return the problem of a Lightning module with another length of its trainings."""
+        if self.lightning is None:
+            raise ArgumentError(
+                "`epochs` must be left to the settings of a run, but for Lightning."
+            )
+        training = copy(self.lightning)
+        training.epochs = check_integer("epochs", epochs, 1)
+        splits = LoadedSplits(partial(_count_rows, training), len(self.splits))
+        return replace(self, splits=splits, lightning=training)
+
+    @property
+    def kind(self) -> Kind:
+        """What is trained: the net for tables, a network of one's own, a Lightning module."""
+        if self.lightning is not None:
+            return "lightning"
+        return "table" if self.model is None else "network"
+
     @property
     def is_stacked(self) -> bool:
         """Whether runs of it train side by side: those of the table net do."""
-        return self.model is None
+        return self.kind == "table"
 
     def split(self, number: int, *, log: bool = False) -> Split:
         """Return a split as it is trained on: standardized, unless it is scaled already."""
@@ -238,6 +332,8 @@ class Problem:
 
     def make_net(self, split: Split, seed: int) -> nn.Module:
         """Make a fresh network for a split; what torch draws for it depends on the seed."""
+        if self.lightning is not None:
+            return self.lightning.make_net(0, seed)
         if self.model is None:
             inputs, outputs = split.train.x[0].numel(), split.train.y.shape[1]
             return MLP(inputs, outputs, hidden=self.hidden, seed=seed)
@@ -255,6 +351,8 @@ class Problem:
     def checksum(self) -> str:
         """Return eight digits that differ for other rows."""
         digest = 0
+        if self.lightning is not None:  # what its rows hold is not ours to know
+            return f"{zlib.crc32(self.lightning.identity().encode()):08x}"
         for split in self.splits:
             for part in split.parts.values():
                 digest = zlib.crc32(part.y.contiguous().numpy().tobytes(), digest)
@@ -301,3 +399,21 @@ def _load_once(name: str) -> Data:
 
 def _split_named(name: str, number: int) -> Split:
     return _load_once(name).split(number)
+
+
+def make_lightning(
+    make_module: Callable[..., Any], make_datamodule: Callable[..., Any], options: Mapping[str, Any]
+) -> Any:
+    """Make what trains in Lightning, which is imported for it and not before."""
+    make = import_module("regaug.integrations.lightning.training").LightningTraining
+    return make(make_module, make_datamodule, **options)
+
+
+def _count_rows(training: LoggedTraining, number: int) -> Split:
+    """Return a split of so many rows as somebody else's loaders have, without what is in them."""
+    facts, nothing = training.facts, torch.zeros(1)
+    train, validation, test = (
+        Part(nothing.expand(n, *facts.inputs), nothing.expand(n, facts.targets), np.arange(n))
+        for n in facts.sizes
+    )
+    return Split(train, validation, test)

@@ -10,6 +10,7 @@ from regaug.runs.record import RunRecord
 from regaug.runs.run import Run
 from regaug.training import Machine, RunResult, Settings, fit, fit_many
 from regaug.training.baselines import fit_baseline
+from regaug.training.logged import LoggedTraining
 from regaug.training.settings import Recorded
 
 # What a worker does in one go: runs that share a problem and a method.
@@ -38,6 +39,8 @@ class Worker:
     def do(self, task: Task) -> list[RunRecord]:
         """Return what came out of every run of a task."""
         problem = self.problems[task[0].problem]
+        if problem.lightning is not None:
+            return [self._train_logged(problem.lightning, run) for run in task]
         if task[0].is_baseline:
             return [self._fit_baseline(run) for run in task]
         if problem.is_stacked and task[0].can_stack:
@@ -78,6 +81,12 @@ class Worker:
         except (DivergedError, NonFiniteError):  # no reason to end all the others
             return RunRecord.diverged(run, problem.splits[run.split])
         return self._record(run, result)
+
+    def _train_logged(self, training: LoggedTraining, run: Run) -> RunRecord:
+        """Train once by somebody else's trainer."""
+        result = training.train(run.split, run.method, run.settings or Settings())
+        split = self.problems[run.problem].splits[run.split]
+        return RunRecord.of_logged(run, result, split, details=self.details)
 
     def _record(self, run: Run, result: RunResult) -> RunRecord:
         split = self.problems[run.problem].splits[run.split]

@@ -7,7 +7,7 @@ from typing import Any, Literal, Self, get_args
 from regaug._checks import check_choice, check_integer, check_range
 from regaug._files import JSON
 from regaug.exceptions import StoreError
-from regaug.metrics import METRICS, MetricName
+from regaug.metrics import MetricName, check_metric
 
 Search = Literal["random", "tpe"]
 REFERENCE = "erm"
@@ -66,7 +66,7 @@ class StudyConfig:
         check_integer("splits", self.splits, 1)
         check_integer("recipes", self.recipes, 0)
         check_integer("seed", self.seed, 0)
-        check_choice("metric", self.metric, tuple(METRICS))
+        check_metric(self.metric)
         check_choice("search", self.search, get_args(Search))
         check_range("test_share", self.test_share, 0.0)
 

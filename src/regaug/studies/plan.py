@@ -4,6 +4,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
+from typing import cast
 
 from regaug import _random, methods
 from regaug._checks import check_integer
@@ -11,11 +12,14 @@ from regaug._random import Stream
 from regaug.data.base import Split
 from regaug.data.scaling import StandardizedSplit, is_skewed
 from regaug.ensemble.prepared import default_names
-from regaug.problems import Problem
+from regaug.exceptions import ArgumentError
+from regaug.metrics import METRICS, MetricName, Mode, logged_metric
+from regaug.problems import Cost, Problem
 from regaug.runs.run import Run, run_key
 from regaug.studies.config import REFERENCE, Search, StudyConfig
 from regaug.studies.search import draw_settings
 from regaug.training.baselines import PREDICTORS, baseline_names
+from regaug.training.logged import LoggedTraining
 from regaug.training.recipe import draw_recipes
 from regaug.training.settings import Settings
 
@@ -80,13 +84,19 @@ def make_plan(
     usual = 1 if settings is not None else QUICK_TRIALS if quick else TRIALS
     count = check_integer("trials", usual if trials is None else trials, 1)
     check_integer("seed", seed, 0)
-    notes, recipes = list(problem.notes), []
+    if (training := problem.lightning) is not None:
+        problem = look_at(problem, training)
+        count = _check_logged(training, count, trials, search)
+    names, left_out = leave_out(problem, names)
+    notes, recipes = [*problem.notes, *left_out], []
     own = {name: [settings[name]] for name in names} if settings is not None else {}
     may_log = settings is None and not problem.is_scaled and _is_skewed(problem.splits)
     if may_log:
         notes.append("The target is positive and skewed: half the recipes fit its logarithm.")
     config = _configure(problem, names, count, seed, search)
-    if settings is None:
+    if settings is None and training is not None:
+        own = {name: _draw_logged(training, name, config) for name in names}
+    elif settings is None:
         recipes = _draw_recipes(problem, max(FEWEST_RECIPES, RECIPES_PER_TRIAL * count), seed)
         for name in names:
             tried = enumerate(draw_settings(name, count, seed=seed, rows=config.train_rows))
@@ -100,6 +110,25 @@ def make_plan(
     if not baselines:
         config = replace(config, baselines=())
     return Plan(config, problem, plan_runs(config, recipes, own, may_log=may_log), notes)
+
+
+def leave_out(problem: Problem, names: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
+    """Return the methods that can act on a problem, and for every other one why it cannot."""
+    if problem.lightning is not None:
+        return problem.lightning.leave_out(names)
+    return tuple(names), []
+
+
+def look_at(problem: Problem, training: LoggedTraining) -> Problem:
+    """Return the problem of somebody else's training with what a look at it has shown."""
+    facts = training.facts
+    mode: Mode = "max" if METRICS[problem.metric].higher_is_better else "min"
+    return replace(
+        problem,
+        metric=cast(MetricName, logged_metric(facts.judged_by, mode)),
+        cost=Cost(facts.step_seconds),
+        notes=[*problem.notes, *facts.notes],
+    )
 
 
 def plan_runs(
@@ -149,6 +178,31 @@ def _draw_recipes(problem: Problem, count: int, seed: int) -> list[Settings]:
     return [Settings(**{name: getattr(own, name) for name in _ANY_NETWORK}) for own in recipes]
 
 
+def _draw_logged(training: LoggedTraining, name: str, config: StudyConfig) -> list[Settings]:
+    """Draw the settings of a method for a training whose recipe is the user's own."""
+    drawn = draw_settings(name, config.trials, seed=config.seed, rows=config.train_rows)
+    usual = Settings(epochs=training.epochs, batch_size=training.facts.batch_size)
+    return [replace(usual, method_settings=training.adapt(own)) for own in drawn]
+
+
+def _check_logged(training: LoggedTraining, count: int, trials: int | None, search: Search) -> int:
+    """Return how many settings of a method are tried with a training that is the user's own."""
+    if search != "random":
+        raise ArgumentError(
+            f"`search` must be 'random' for a Lightning module, got {search!r}: its settings are "
+            "drawn with regard to where the module lets a method act."
+        )
+    if training.facts.has_test:
+        return count
+    if trials not in (None, 1):
+        raise ArgumentError(
+            f"`trials` must be 1 where no test rows judge what was chosen, got {trials}: the best "
+            "of several settings on the validation rows would look better than it is. Give the "
+            "data module a test_dataloader, or leave `trials` out."
+        )
+    return 1
+
+
 def _recipe_key(settings: Sequence[Settings]) -> str:
     return run_key({"recipes": [own.to_dict() for own in settings]})[:8]
 
@@ -168,7 +222,7 @@ def _configure(
     return StudyConfig(
         problem=problem.name,
         methods=names,
-        baselines=baseline_names(first),
+        baselines=() if problem.kind == "lightning" else baseline_names(first),
         trials=trials,
         splits=len(splits),
         metric=problem.metric,
