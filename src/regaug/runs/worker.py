@@ -84,8 +84,11 @@ class Worker:
 
     def _train_logged(self, training: LoggedTraining, run: Run) -> RunRecord:
         """Train once by somebody else's trainer."""
-        result = training.train(run.split, run.method, run.settings or Settings())
         split = self.problems[run.problem].splits[run.split]
+        try:
+            result = training.train(run.split, run.method, run.settings or Settings())
+        except (DivergedError, NonFiniteError):  # of an augmentation, on what was left of a net
+            return RunRecord.diverged(run, split)
         return RunRecord.of_logged(run, result, split, details=self.details)
 
     def _record(self, run: Run, result: RunResult) -> RunRecord:

@@ -114,9 +114,14 @@ def make_plan(
 
 def leave_out(problem: Problem, names: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
     """Return the methods that can act on a problem, and for every other one why it cannot."""
-    if problem.lightning is not None:
-        return problem.lightning.leave_out(names)
-    return tuple(names), []
+    if problem.lightning is None:
+        return tuple(names), []
+    kept, sentences = problem.lightning.leave_out(names)
+    if len(names) > 1 and len(kept) == 1:
+        raise ArgumentError(
+            f"`methods` must have one that can act on the module, got none. {' '.join(sentences)}"
+        )
+    return kept, sentences
 
 
 def look_at(problem: Problem, training: LoggedTraining) -> Problem:

@@ -51,15 +51,13 @@ def inspect(parts: LightningParts) -> LoggedFacts:
     with quiet(), seeded(0):
         module, data = parts.make_net(0, 0), parts.make_data(0)
         _check_parts(parts, module, data)
-        trainer = parts.make_trainer(module, [], limit_val_batches=_BATCHES)
+        clock = Clock()
+        trainer = parts.make_trainer(module, [clock], limit_val_batches=_BATCHES)
         run_trainer(trainer.validate, module, datamodule=data, verbose=False)
         _check_logged("monitor", parts.monitor, list(trainer.callback_metrics), "validation")
-        clock = Clock()
         limits = {"limit_train_batches": _STEPS, "limit_val_batches": _BATCHES, "max_epochs": 1}
         trainer = parts.make_trainer(module, [clock], **limits)
         run_trainer(trainer.fit, module, datamodule=data)
-        if parts.monitor not in trainer.callback_metrics:
-            _check_logged("monitor", parts.monitor, list(trainer.callback_metrics), "validation")
         judged = judge(parts, module, data, limit_test_batches=_BATCHES, limit_val_batches=2)
         name, notes = _judged_by(parts, module, judged)
         has_test = judged is not None
