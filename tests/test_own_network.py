@@ -40,11 +40,13 @@ def shortened(block, find):
 
 
 @pytest.mark.parametrize("block", NAMES)
-def test_the_study_runs(block, monkeypatch, shorten, capsys):
-    if block in NEEDED and not is_here(NEEDED[block]):
-        pytest.skip(f"needs the files of {NEEDED[block]}")
-    if block in NEEDED and not hasattr(regaug.data, "split_dataset"):
-        pytest.skip("needs data sets of one's own")
+def test_the_study_runs(block, monkeypatch, shorten, capsys, request):
+    if block in NEEDED:
+        monkeypatch.setenv("REGAUG_DATA", str(request.getfixturevalue("real_data")))
+        if not is_here(NEEDED[block]):
+            pytest.skip(f"needs the files of {NEEDED[block]}")
+        if not hasattr(regaug.data, "split_dataset"):
+            pytest.skip("needs data sets of one's own")
     if block == "lightning":
         pytest.importorskip("lightning")
     shorten(monkeypatch, 1)

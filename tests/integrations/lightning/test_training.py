@@ -161,6 +161,17 @@ def test_the_seed_and_the_split_decide_everything(problem):
     assert len(set(values)) == 3
 
 
+def test_the_train_loader_stays_theirs_unless_a_method_has_batches_of_its_own(problem):
+    def samplers(method, **own):
+        callbacks = problem.lightning.make_callbacks(method, Settings(method_settings=own))
+        return [callback.sampler is None for callback in callbacks]
+
+    assert samplers("erm") == []
+    assert samplers("mixup") == [True]
+    assert samplers("foma-rho", sampler="random") == [True]
+    assert samplers("foma-rho") == samplers("c-mixup") == [False]
+
+
 def test_a_method_trains_otherwise_and_nothing_global_moves(problem):
     states = torch.get_rng_state()
     plain, mixed = train(problem), train(problem, "mixup")
@@ -524,13 +535,11 @@ def test_a_second_ctrl_c_does_not_end_the_process():
         run_trainer(sys.exit, 3)
 
 
-@pytest.mark.serial
-def test_problems_do_not_import_lightning():
+def test_problems_do_not_import_lightning(fresh):
     code = (
-        "import sys, regaug.problems; "
-        "assert not {'lightning', 'pytorch_lightning'} & set(sys.modules)"
+        "import sys, regaug.problems; print({'lightning', 'pytorch_lightning'} & set(sys.modules))"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    assert fresh(code) == "set()"
 
 
 # The study
