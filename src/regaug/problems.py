@@ -1,15 +1,22 @@
 """What is to be learned and how it is judged: splits, a network and a metric."""
 
-from collections.abc import Callable, Sequence
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, lru_cache, partial
+from importlib import import_module
 from typing import Any, Literal, Self, cast, overload
 
+import numpy as np
+import torch
 from torch import Tensor, nn
 
 from regaug import _random
 from regaug._checks import check_choice, check_floating, check_integer
 from regaug._registry import lookup
+from regaug.augment.collate import Get as GetBatch
+from regaug.augment.collate import Set as SetBatch
 from regaug.augment.limits import code_labels, join_masks
 from regaug.data import info, load
 from regaug.data.base import Data, Mask, Part, Split
@@ -20,11 +27,12 @@ from regaug.data.several import digest_inputs
 from regaug.data.splits import SplitRule
 from regaug.data.tabular.table import Table
 from regaug.exceptions import ArgumentError, ArgumentTypeError
-from regaug.metrics import METRICS, MetricName
+from regaug.metrics import MetricName, Mode, check_metric
 from regaug.models import MLP, DeepDTA, LSTNet, R2Plus1D18, ResNet18
 from regaug.models.mlp import NetForm
 from regaug.samplers.base import PairsWithin
 from regaug.training.estimators import REGRESSORS, call_factory, is_regressor, name_model
+from regaug.training.logged import LoggedTraining
 from regaug.training.recipe import HIDDEN
 
 Kind = Literal["table", "network", "estimator", "lightning"]
@@ -122,6 +130,7 @@ class Problem:
         rows: For a regressor: training rows that were made elsewhere, a part for every split in
             the units of the split, or one for all of them.
         keep_integers: For a regressor: whether columns of whole numbers stay such in new rows.
+        lightning: What trains in place of a network of ours: see :meth:`from_lightning`.
 
     Example:
         >>> import regaug
@@ -148,9 +157,10 @@ class Problem:
     cost: Cost = field(default=Cost(), kw_only=True)
     rows: Sequence[Part] = field(default=(), kw_only=True)
     keep_integers: bool = field(default=False, kw_only=True)
+    lightning: LoggedTraining | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        check_choice("metric", self.metric, tuple(METRICS))
+        check_metric(self.metric)
         check_choice("pairs_within", self.pairs_within, (None, "group"))
         self._check_functions()
         if isinstance(self.splits, LoadedSplits):  # looking at them would read them all
@@ -303,12 +313,93 @@ class Problem:
         made = LoadedSplits(partial(_split_named, name), splits)
         return cls(made, NETWORKS[facts.task], metric, name=name)
 
+    @classmethod
+    def from_lightning(
+        cls,
+        make_module: Callable[..., Any],
+        make_datamodule: Callable[..., Any],
+        *,
+        monitor: str = "val_loss",
+        mode: Mode = "min",
+        test_metric: str | None = None,
+        epochs: int = 20,
+        splits: int = 5,
+        places: Sequence[str] | None = None,
+        get: GetBatch | None = None,
+        set: SetBatch | None = None,
+        trainer_options: Mapping[str, Any] | None = None,
+        name: str | None = None,
+    ) -> Self:
+        """Make the problem of a ``LightningModule`` and a ``LightningDataModule``.
+
+        Their training step, optimizer and loaders are used by a ``lightning.Trainer``; a study adds
+        :class:`regaug.integrations.lightning.AugmentCallback` and seeds, and reads what they log.
+        Nothing is standardized: the batches are augmented as they are. The weights of the epoch
+        with the best ``monitor`` are tested.
+
+        Args:
+            make_module: Makes a fresh module, ``make_module()``, under a seed; it is told the
+                ``seed`` too if it has such an argument. A class will do.
+            make_datamodule: Makes the data module, ``make_datamodule()``. If it has an argument
+                ``split`` or ``seed``, that is the number of a split, and every one has other rows;
+                otherwise the rows are always the same, and repetitions differ in their seeds.
+            monitor: What validation logs and an epoch is chosen by.
+            mode: ``"min"`` if lower values of it are better, ``"max"`` if higher ones are.
+            test_metric: What the test logs and methods are compared by; by default ``monitor`` with
+                ``test`` in place of ``val``. A module without a test step is validated on the test
+                rows, and without a test loader the validation rows judge: the study says so.
+            epochs: Epochs of every training, at most.
+            splits: How many splits, or repetitions.
+            places: Names of layers at which methods that act at a layer do so; those of
+                ``module.places`` if None, and the inputs alone if there are none.
+            get: ``get(batch)`` returns x and y of a batch that is not ``(x, y)``.
+            set: ``set(batch, x, y)`` returns a new batch with these; goes with ``get``.
+            trainer_options: Further arguments of the trainer, such as ``{"precision": "bf16"}``.
+            name: What it is called; as ``make_module`` if None.
+        """
+        options = {
+            "monitor": monitor,
+            "mode": mode,
+            "test_metric": test_metric,
+            "epochs": epochs,
+            "places": places,
+            "get": get,
+            "set": set,
+            "trainer_options": trainer_options,
+        }
+        training = make_lightning(make_module, make_datamodule, options)
+        made = LoadedSplits(partial(_count_rows, training), splits)
+        name = getattr(make_module, "__name__", "lightning") if name is None else name
+        return cls(
+            made,
+            metric=training.metric,
+            places=places,
+            name=name,
+            is_scaled=True,
+            independent=not training.varies,
+            notes=training.notes,
+            lightning=training,
+        )
+
+    def with_epochs(self, epochs: int) -> Self:
+        """Return the problem of a Lightning module with another length of its trainings."""
+        if self.lightning is None:
+            raise ArgumentError(
+                "`epochs` must be left to the settings of a run, but for Lightning."
+            )
+        training = copy(self.lightning)
+        training.epochs = check_integer("epochs", epochs, 1)
+        splits = LoadedSplits(partial(_count_rows, training), len(self.splits))
+        return replace(self, splits=splits, lightning=training)
+
     @cached_property
     def kind(self) -> Kind:
         """What is trained: the table net, a network of one's own, a regressor, Lightning's module.
 
         Whether a function makes a network or a regressor is found out by calling it.
         """
+        if self.lightning is not None:
+            return "lightning"
         if self.model is None:
             return "table"
         if isinstance(self.model, str) or is_regressor(self.model):
@@ -340,6 +431,8 @@ class Problem:
 
     def make_net(self, split: Split, seed: int) -> nn.Module:
         """Make a fresh network for a split; what torch draws for it depends on the seed."""
+        if self.lightning is not None:
+            return self.lightning.make_net(0, seed)
         if self.model is None:
             inputs, outputs = split.train.x[0].numel(), split.train.y.shape[1]
             return MLP(inputs, outputs, hidden=self.hidden, seed=seed)
@@ -397,6 +490,8 @@ class Problem:
     def checksum(self) -> str:
         """Return eight digits that differ for other rows."""
         digest = 0
+        if self.lightning is not None:  # what its rows hold is not ours to know
+            return f"{zlib.crc32(self.lightning.identity().encode()):08x}"
         for parts in [*(split.parts.values() for split in self.splits), self.rows]:
             for part in parts:
                 digest = digest_inputs(part.x, digest_inputs(part.y, digest))
@@ -464,3 +559,21 @@ def _load_once(name: str) -> Data:
 
 def _split_named(name: str, number: int) -> Split:
     return _load_once(name).split(number)
+
+
+def make_lightning(
+    make_module: Callable[..., Any], make_datamodule: Callable[..., Any], options: Mapping[str, Any]
+) -> Any:
+    """Make what trains in Lightning, which is imported for it and not before."""
+    make = import_module("regaug.integrations.lightning.training").LightningTraining
+    return make(make_module, make_datamodule, **options)
+
+
+def _count_rows(training: LoggedTraining, number: int) -> Split:
+    """Return a split of so many rows as somebody else's loaders have, without what is in them."""
+    facts, nothing = training.facts, torch.zeros(1)
+    train, validation, test = (
+        Part(nothing.expand(n, *facts.inputs), nothing.expand(n, facts.targets), np.arange(n))
+        for n in facts.sizes
+    )
+    return Split(train, validation, test)

@@ -5,12 +5,15 @@ one quantity: prices in millions beside shares below one would be all that count
 """
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from torch import Tensor
 
+from regaug._checks import check_choice
+from regaug.exceptions import ArgumentError
 from regaug.formatting import Unit, short
 from regaug.metrics.functions import (
     check_shapes,
@@ -25,6 +28,10 @@ from regaug.metrics.functions import (
 )
 
 MetricName = Literal["rmse", "mae", "mape", "r2", "pearson"]
+Mode = Literal["min", "max"]
+# How the name of a metric begins that somebody else computes, and of one that has been below zero.
+_SIGNED = "signed-"
+_LOGGED = re.compile(rf"({_SIGNED})?(min|max):(.+)", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -36,6 +43,7 @@ class Metric:
         higher_is_better: Whether it measures agreement rather than error.
         title: What a reader knows it by.
         has_unit: Whether it is in the target's own units.
+        is_signed: Whether an error may be below zero, so that there is no ratio of two of them.
 
     Example:
         >>> import torch
@@ -48,6 +56,7 @@ class Metric:
     higher_is_better: bool
     title: str
     has_unit: bool = False
+    is_signed: bool = False
 
     def __call__(
         self,
@@ -108,9 +117,14 @@ class Metric:
         return -1.0 if self.higher_is_better else 1.0
 
     @property
+    def is_ratio(self) -> bool:
+        """Whether two values are compared by their ratio: errors are, which are never negative."""
+        return not (self.higher_is_better or self.is_signed)
+
+    @property
     def unit(self) -> Unit:
         """In what a change is told: per cent of an error, or plain points of an agreement."""
-        return "points" if self.higher_is_better else "percent"
+        return "percent" if self.is_ratio else "points"
 
     def error(self, value: float | None) -> float:
         """Return what is lower for the better value of any metric, infinite where there is none.
@@ -123,13 +137,70 @@ class Metric:
         return self.sign * value if is_known and value is not None else math.inf
 
 
-METRICS: dict[str, Metric] = {
-    "rmse": Metric(rmse, higher_is_better=False, title="RMSE", has_unit=True),
-    "mae": Metric(mae, higher_is_better=False, title="MAE", has_unit=True),
-    "mape": Metric(mape, higher_is_better=False, title="MAPE"),
-    "r2": Metric(r2, higher_is_better=True, title="R2"),
-    "pearson": Metric(pearson, higher_is_better=True, title="Pearson's R"),
-}
+class MetricTable(dict[str, Metric]):
+    """The metrics by name, and those that somebody else computes and logs.
+
+    Of the latter there are as many as names (:func:`logged_metric`), so that going through the
+    table does not meet them.
+    """
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name) or (isinstance(name, str) and is_logged(name))
+
+    def __missing__(self, name: str) -> Metric:
+        if (found := _LOGGED.fullmatch(name)) is None:
+            raise KeyError(name)
+        signed, mode, title = found.groups()
+        return Metric(_not_ours, mode == "max", title, is_signed=signed is not None)
+
+
+def _not_ours(*given: Any, **options: Any) -> Tensor:
+    raise ArgumentError(
+        "`metric` must be one that predictions can be scored by, got one that a module logs."
+    )
+
+
+METRICS: MetricTable = MetricTable(
+    rmse=Metric(rmse, higher_is_better=False, title="RMSE", has_unit=True),
+    mae=Metric(mae, higher_is_better=False, title="MAE", has_unit=True),
+    mape=Metric(mape, higher_is_better=False, title="MAPE"),
+    r2=Metric(r2, higher_is_better=True, title="R2"),
+    pearson=Metric(pearson, higher_is_better=True, title="Pearson's R"),
+)
+
+
+def logged_metric(name: str, mode: Mode) -> str:
+    """Return what a study calls a metric that a training of the user's logs by a name.
+
+    Args:
+        name: What it is logged as, such as ``"test_loss"``.
+        mode: ``"min"`` if lower values are better, ``"max"`` if higher ones are.
+
+    Example:
+        >>> METRICS[logged_metric("test_loss", "min")].title, "min:test_loss" in METRICS
+        ('test_loss', True)
+    """
+    return f"{check_choice('mode', mode, ('min', 'max'))}:{name}"
+
+
+def is_logged(metric: str) -> bool:
+    """Tell whether a metric is one that a training of the user's logs."""
+    return _LOGGED.fullmatch(metric) is not None
+
+
+def as_signed(metric: str) -> str:
+    """Return the metric whose errors may be below zero, as a negative log-likelihood may be.
+
+    Example:
+        >>> METRICS["min:nll"].unit, METRICS[as_signed("min:nll")].unit
+        ('percent', 'points')
+    """
+    return metric if metric.startswith(_SIGNED) else f"{_SIGNED}{metric}"
+
+
+def check_metric(metric: str) -> str:
+    """Return the name of a metric if there is such a one."""
+    return metric if metric in METRICS else check_choice("metric", metric, tuple(METRICS))
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,8 @@ from regaug.data import NAMES
 from regaug.ensemble.contents import AUTO, NETS
 from regaug.ensemble.entry import BLENDS, QUICK_ROWS
 from regaug.methods import ROWS
+from regaug.metrics import is_logged
+from regaug.studies.config import REFERENCE
 from regaug.studies.names import listed
 from regaug.studies.study import MODEL, Study
 from regaug.training.estimators import REGRESSORS
@@ -113,6 +115,8 @@ def about_model(study: Study) -> str:
 def net_recipe(study: Study, method: str) -> str:
     """Return a script that trains one net with a method's chosen settings."""
     run, hidden = study.best[method], study.config.hidden
+    if is_logged(study.config.metric):
+        return _lightning_recipe(method, run.settings or Settings())
     log = ", log=True" if run.log else ""
     settings = f"settings = Settings(\n{_settings(run.settings or Settings())}\n)"
     shown = f'print(result.scores["test"].{study.comparison.metric})\n'
@@ -148,6 +152,24 @@ data = {_open(study)}
 split = standardize(data.split(seed=0){log})
 {settings}
 net = MLP(split.train.x.shape[1], split.train.y.shape[1], hidden={hidden!r})
+{end}"""
+
+
+def _lightning_recipe(method: str, settings: Settings) -> str:
+    """Return a script that trains a Lightning module with a method's chosen settings."""
+    trainer = f"trainer = pl.Trainer(max_epochs={settings.epochs}"
+    end = "trainer.fit(make_module(), datamodule=make_datamodule())\n"
+    if method == REFERENCE:
+        return f"import lightning.pytorch as pl\n\n{trainer})\n{end}"
+    return f"""\
+import lightning.pytorch as pl
+from regaug.integrations.lightning import AugmentCallback
+
+callback = AugmentCallback(
+    {_value(method)},
+    method_settings={_value(settings.method_settings)},
+)
+{trainer}, callbacks=[callback])
 {end}"""
 
 

@@ -9,9 +9,10 @@ import numpy as np
 
 from regaug._files import JSON
 from regaug.data.base import Split
-from regaug.metrics import METRICS, Scores
+from regaug.metrics import METRICS, LoggedScores, Scores, read_scores
 from regaug.runs.predictions import MOST_NUMBERS, Predictions, from_text, shorten, to_text
 from regaug.runs.run import Run
+from regaug.training.logged import LoggedResult
 from regaug.training.results import Ending, RunResult, versions
 from regaug.training.scores import own_targets
 
@@ -91,6 +92,26 @@ class RunRecord:
         )
 
     @classmethod
+    def of_logged(cls, run: Run, result: LoggedResult, split: Split, *, details: bool) -> Self:
+        """Return what a store keeps of a training that is not ours: the values it has logged."""
+        sizes = _sizes(split)
+        values = {"validation": (result.validation, sizes[1]), "test": (result.test, sizes[2])}
+        has_learned = result.best_epoch > 0
+        return cls(
+            run=run,
+            scores={name: LoggedScores.of(own, n=n) for name, (own, n) in values.items()}
+            if has_learned
+            else {},
+            ending=result.ending,
+            best_epoch=result.best_epoch,
+            epochs=result.epochs,
+            seconds=float(f"{result.seconds:.4g}"),
+            sizes=sizes,
+            made_by=result.made_by,
+            curves={"validation": [_short(own) for own in result.history]} if details else {},
+        )
+
+    @classmethod
     def diverged(cls, run: Run, split: Split) -> Self:
         """Return the record of a run that has learned nothing: a finding like any other."""
         return cls(run, {}, "diverged", 0, 0, 0.0, _sizes(split), versions())
@@ -128,7 +149,7 @@ class RunRecord:
             raise ValueError(f"unknown ending {ending!r} or curves {', '.join(curves)}")
         return cls(
             run=Run.from_dict(values["run"]),
-            scores={name: Scores.from_dict(own) for name, own in values["scores"].items()},
+            scores={name: read_scores(own) for name, own in values["scores"].items()},
             ending=ending,
             best_epoch=index(values["best_epoch"]),
             epochs=index(values["epochs"]),

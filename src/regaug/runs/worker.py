@@ -15,6 +15,7 @@ from regaug.runs.unfinished import CHECKPOINTS, Unfinished, clear_all
 from regaug.training import RunResult, Settings, fit, fit_many
 from regaug.training.baselines import fit_baseline
 from regaug.training.estimators import NewRows, fit_estimator
+from regaug.training.logged import LoggedTraining
 from regaug.training.settings import Recorded
 from regaug.training.state import write_state
 
@@ -67,6 +68,8 @@ class Worker:
         Those have paused, or another process trains them.
         """
         problem = self.problems[task[0].problem]
+        if problem.lightning is not None:
+            return [self._train_logged(problem.lightning, run) for run in task]
         if task[0].is_baseline:
             return [self._fit_baseline(run) for run in task]
         if problem.kind == "estimator":
@@ -127,7 +130,8 @@ class Worker:
 
     def _is_kept(self, run: Run) -> bool:
         problem = self.problems[run.problem]
-        return not run.is_baseline and not problem.is_stacked and problem.kind != "estimator"
+        is_net = problem.kind in ("table", "network")
+        return is_net and not run.is_baseline and not problem.is_stacked
 
     def _fit(self, run: Run) -> RunRecord | None:
         """Train one net by itself; None if it has paused, or somebody else does it."""
@@ -179,6 +183,15 @@ class Worker:
                 # can be used, or from the beginning.
                 if unfinished is None or not unfinished.drop_latest():
                     raise
+
+    def _train_logged(self, training: LoggedTraining, run: Run) -> RunRecord:
+        """Train once by somebody else's trainer."""
+        split = self.problems[run.problem].splits[run.split]
+        try:
+            result = training.train(run.split, run.method, run.settings or Settings())
+        except (DivergedError, NonFiniteError):  # of an augmentation, on what was left of a net
+            return RunRecord.diverged(run, split)
+        return RunRecord.of_logged(run, result, split, details=self.details)
 
     def _record(self, run: Run, result: RunResult) -> RunRecord:
         split = self.problems[run.problem].splits[run.split]

@@ -33,7 +33,7 @@ ROUNDING = 1e-9
 LONGEST = math.log(1e9)
 # The values a metric can have.
 BOUNDS = {"r2": (-math.inf, 1.0), "pearson": (-1.0, 1.0)}
-POSITIVE = (0.0, math.inf)
+POSITIVE, ANY = (0.0, math.inf), (-math.inf, math.inf)
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class PairedTest:
         found = self._estimate(values)
         if found.low is None or found.high is None:
             return Change(found.estimate)
-        least, most = BOUNDS.get(self.metric, POSITIVE)
+        least, most = BOUNDS.get(self.metric, POSITIVE if self.is_ratio else ANY)
         return Change(found.estimate, max(found.low, least), min(found.high, most))
 
     def differences(self, values: Values, others: Values) -> Values | None:
@@ -107,7 +107,7 @@ class PairedTest:
     @property
     def is_ratio(self) -> bool:
         """Whether a change is one of ratios, told in per cent."""
-        return not METRICS[self.metric].higher_is_better
+        return METRICS[self.metric].is_ratio
 
     def _estimate(self, values: Values) -> Change:
         """Return the mean, which does not depend on the order of the splits, and how sure it is."""

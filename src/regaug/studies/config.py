@@ -8,7 +8,7 @@ from regaug._checks import check_choice, check_integer, check_range
 from regaug._files import JSON
 from regaug.exceptions import StoreError
 from regaug.methods import INPUT, LAYER, Reach
-from regaug.metrics import METRICS, MetricName
+from regaug.metrics import MetricName, check_metric
 from regaug.problems import Kind
 
 Search = Literal["random", "tpe"]
@@ -79,7 +79,7 @@ class StudyConfig:
         check_integer("splits", self.splits, 1)
         check_integer("recipes", self.recipes, 0)
         check_integer("seed", self.seed, 0)
-        check_choice("metric", self.metric, tuple(METRICS))
+        check_metric(self.metric)
         check_choice("search", self.search, get_args(Search))
         check_choice("kind", self.kind, get_args(Kind))
         check_range("test_share", self.test_share, 0.0)

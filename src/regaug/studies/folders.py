@@ -109,7 +109,7 @@ def name_study(
     words += [] if config.trials == trials else [f"trials-{config.trials}"]
     words += [] if splits in (None, number) else [f"splits-{splits}"]
     words += [] if split is None else [f"split-{split}"]
-    words += [] if config.metric == "rmse" else [config.metric]
+    words += [] if config.metric == "rmse" else [_slug(config.metric)]
     words += [] if config.search == "random" else [config.search]
     words += ["independent"] if config.independent else []
     words += [f"seed-{config.seed}"] if config.seed else []

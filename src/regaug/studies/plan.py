@@ -4,7 +4,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 from regaug import _random, methods
 from regaug._checks import check_integer
@@ -14,6 +14,7 @@ from regaug.data.scaling import StandardizedSplit, is_skewed
 from regaug.ensemble.prepared import default_names
 from regaug.exceptions import ArgumentError
 from regaug.methods import MAKERS, NO_ROWS, ROWS
+from regaug.metrics import METRICS, MetricName, Mode, logged_metric
 from regaug.problems import Cost, Problem
 from regaug.runs.run import Run, run_key
 from regaug.runs.threads import one_thread
@@ -23,6 +24,7 @@ from regaug.studies.rehearsal import leave_out_by_place, rehearse
 from regaug.studies.search import draw_settings
 from regaug.training.baselines import PREDICTORS, baseline_names
 from regaug.training.estimators import check_estimator
+from regaug.training.logged import LoggedTraining
 from regaug.training.recipe import draw_recipes
 from regaug.training.settings import Settings
 
@@ -85,10 +87,13 @@ def make_plan(
     drawn ones if None. ``baselines`` says whether to fit them beside the nets. All else is as in
     :func:`regaug.compare`.
     """
-    names, left_out = leave_out(problem, _check_methods(methods, quick))
     usual = 1 if settings is not None else QUICK_TRIALS if quick else TRIALS
     count = check_integer("trials", usual if trials is None else trials, 1)
     check_integer("seed", seed, 0)
+    if (training := problem.lightning) is not None:
+        problem = look_at(problem, training)
+        count = _check_logged(training, count, trials, search)
+    names, left_out = leave_out(problem, _check_methods(methods, quick))
     notes, recipes = [*problem.notes, *describe_groups(problem), *left_out], []
     own = {name: [settings[name]] for name in names} if settings is not None else {}
     is_net = problem.kind != "estimator"
@@ -99,6 +104,8 @@ def make_plan(
     if not is_net:
         problem = _with_cost(problem)
         own = own or _draw_makers(config, names)
+    elif settings is None and training is not None:
+        own = {name: _draw_logged(training, name, config) for name in names}
     elif settings is None:
         recipes = _draw_recipes(problem, max(FEWEST_RECIPES, RECIPES_PER_TRIAL * count), seed)
         for name in names:
@@ -114,6 +121,18 @@ def make_plan(
     if not baselines:
         config = replace(config, baselines=())
     return Plan(config, problem, plan_runs(config, recipes, own, may_log=may_log), notes)
+
+
+def look_at(problem: Problem, training: LoggedTraining) -> Problem:
+    """Return the problem of somebody else's training with what a look at it has shown."""
+    facts = training.facts
+    mode: Mode = "max" if METRICS[problem.metric].higher_is_better else "min"
+    return replace(
+        problem,
+        metric=cast(MetricName, logged_metric(facts.judged_by, mode)),
+        cost=Cost(facts.step_seconds),
+        notes=[*problem.notes, *facts.notes],
+    )
 
 
 def plan_runs(
@@ -161,6 +180,8 @@ def leave_out(problem: Problem, names: Sequence[str]) -> tuple[tuple[str, ...], 
     For a regressor these are the methods that make rows; what the others are compared with is no
     new rows, and rows from elsewhere stand beside, if there are any.
     """
+    if problem.lightning is not None:
+        return _leave_out_logged(problem.lightning, names)
     if problem.kind != "estimator":
         by_mask, sentences = leave_out_by_mask(problem, names)
         by_place, more = leave_out_by_place(problem, by_mask)
@@ -182,6 +203,25 @@ def leave_out(problem: Problem, names: Sequence[str]) -> tuple[tuple[str, ...], 
         )
     said = f"Left out, as no rows of a table can be made that way: {', '.join(lacking)}."
     return wanted, [said] if lacking else []
+
+
+def _leave_out_logged(
+    training: LoggedTraining, names: Sequence[str]
+) -> tuple[tuple[str, ...], list[str]]:
+    kept, sentences = training.leave_out(names)
+    if len(names) > 1 and len(kept) == 1:
+        raise ArgumentError(
+            f"`methods` must have one that can act on the module, got none. {' '.join(sentences)}"
+        )
+    return kept, sentences
+
+
+def _baselines(problem: Problem) -> tuple[str, ...]:
+    """Return what stands beside: nothing where the rows are not ours to know."""
+    if problem.kind == "lightning":
+        return ()
+    # A regressor that is one of them is there anyway, without new rows.
+    return tuple(name for name in baseline_names(problem.splits[0]) if name != problem.model)
 
 
 def _with_cost(problem: Problem) -> Problem:
@@ -214,6 +254,31 @@ def _draw_recipes(problem: Problem, count: int, seed: int) -> list[Settings]:
     return [Settings(**{name: getattr(own, name) for name in _ANY_NETWORK}) for own in recipes]
 
 
+def _draw_logged(training: LoggedTraining, name: str, config: StudyConfig) -> list[Settings]:
+    """Draw the settings of a method for a training whose recipe is the user's own."""
+    drawn = draw_settings(name, config.trials, seed=config.seed, rows=config.train_rows)
+    usual = Settings(epochs=training.epochs, batch_size=training.facts.batch_size)
+    return [replace(usual, method_settings=training.adapt(own)) for own in drawn]
+
+
+def _check_logged(training: LoggedTraining, count: int, trials: int | None, search: Search) -> int:
+    """Return how many settings of a method are tried with a training that is the user's own."""
+    if search != "random":
+        raise ArgumentError(
+            f"`search` must be 'random' for a Lightning module, got {search!r}: its settings are "
+            "drawn with regard to where the module lets a method act."
+        )
+    if training.facts.has_test:
+        return count
+    if trials not in (None, 1):
+        raise ArgumentError(
+            f"`trials` must be 1 where no test rows judge what was chosen, got {trials}: the best "
+            "of several settings on the validation rows would look better than it is. Give the "
+            "data module a test_dataloader, or leave `trials` out."
+        )
+    return 1
+
+
 def _recipe_key(settings: Sequence[Settings]) -> str:
     return run_key({"recipes": [own.to_dict() for own in settings]})[:8]
 
@@ -234,8 +299,7 @@ def _configure(
     return StudyConfig(
         problem=problem.name,
         methods=names,
-        # A regressor that is one of them is there anyway, without new rows.
-        baselines=tuple(name for name in baseline_names(first) if name != problem.model),
+        baselines=_baselines(problem),
         trials=trials,
         splits=len(splits),
         metric=problem.metric,

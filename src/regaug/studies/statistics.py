@@ -305,7 +305,7 @@ def _table(
     beside: Mapping[str, Sequence[str]],
 ) -> dict[str, Values]:
     """Check the errors; return them as arrays of equal length, with NaN for what failed."""
-    higher_is_better = lookup("metric", metric, METRICS).higher_is_better
+    is_ratio = lookup("metric", metric, METRICS).is_ratio
     for name in (reference, *(name for names in beside.values() for name in names)):
         lookup("row", name, errors)
     for argument, names in beside.items():
@@ -322,7 +322,7 @@ def _table(
             f"`errors` must have a value for each split, equally many in every row, got {lengths}."
         )
     for name, values in table.items():
-        if not higher_is_better and (values < 0).any():
+        if is_ratio and (values < 0).any():
             raise ArgumentError(
                 f"`errors` must not be negative for {metric!r}, got {np.nanmin(values):g} of "
                 f"{name!r}."

@@ -17,7 +17,7 @@ from regaug.ensemble.diagnosis import Diagnosis, read_diagnosis
 from regaug.ensemble.entry import BLENDS
 from regaug.exceptions import ArgumentError, StoreError
 from regaug.formatting import as_html, count
-from regaug.metrics import Scores
+from regaug.metrics import Scores, as_signed, is_logged
 from regaug.runs.record import RunRecord
 from regaug.runs.run import Run
 from regaug.runs.store import Store
@@ -127,7 +127,7 @@ class Study:
         }
         comparison = analyze(
             errors,
-            metric=config.metric,
+            metric=_metric_of(config, errors),
             reference=config.reference,
             baselines=[name for name in config.baselines if name in errors],
             combined=[name for name in COMBINED_NAMES if name in errors],
@@ -369,3 +369,10 @@ class Study:
                 f"{', '.join(names)}."
             )
         return table
+
+
+def _metric_of(config: StudyConfig, errors: Mapping[str, Sequence[float | None]]) -> str:
+    """Return what the errors are; those that are logged may turn out to be below zero."""
+    values = (value for own in errors.values() for value in own if value is not None)
+    is_negative = is_logged(config.metric) and any(value < 0 for value in values)
+    return as_signed(config.metric) if is_negative else config.metric

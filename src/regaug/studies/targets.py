@@ -57,11 +57,13 @@ class Targets:
 
 
 def make_targets(problem: Problem) -> list[Targets] | None:
-    """Return the targets of every split; None if there are too many for runs to keep predictions.
+    """Return the targets of every split; None if runs keep no predictions, as of too many rows.
 
     Reads every split of a problem whose splits are made when they are asked for.
     """
     found = []
+    if problem.kind == "lightning":  # its runs keep no predictions
+        return None
     for split in problem.splits:
         if (len(split.validation) + len(split.test)) * split.test.y.shape[1] > MOST_NUMBERS:
             return None

@@ -855,6 +855,23 @@ def test_two_layers_act_in_one_step():
         fit(AugmentCallback(FOMA(), "net.1"), AugmentCallback(FOMA(), "net.0"))
 
 
+def test_a_named_method_takes_settings_and_a_seed():
+    own = {"sigma": 0.5, "p": 1.0, "anneal": None}
+    callback = AugmentCallback("noise", method_settings=own)
+    assert (callback.augmentation.sigma, callback.augmentation.anneal) == (0.5, None)
+    seen = [
+        weights(fit(AugmentCallback("noise", method_settings=changes, seed=seed)))
+        for changes, seed in ((own, 1), (own, 1), (own, 2), ({**own, "sigma": 0.1}, 1))
+    ]
+    assert torch.equal(seen[0], seen[1])
+    assert not torch.equal(seen[0], seen[2])
+    assert not torch.equal(seen[0], seen[3])
+    placed = AugmentCallback("mixup", "net.1", method_settings={"place": "input"})
+    assert placed.place == "net.1"
+    with pytest.raises(ArgumentError, match="`method_settings` must be None for an augmentation"):
+        AugmentCallback(FOMA(), method_settings={"rho": 0.5})
+
+
 def test_a_method_is_its_sampler_augmentation_and_place():
     module = fit(AugmentCallback("c-mixup"))
     assert isinstance(module.trainer.train_dataloader.batch_sampler, KernelPairSampler)

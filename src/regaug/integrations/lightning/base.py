@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 from regaug.exceptions import MissingExtraError
 
 # One project under two names, whose classes have nothing to do with each other.
-_PACKAGES = {"lightning": "lightning.pytorch", "pytorch_lightning": "pytorch_lightning"}
+PACKAGES = {"lightning": "lightning.pytorch", "pytorch_lightning": "pytorch_lightning"}
 
 
 def find_bases() -> tuple[type[Any], ...]:
     """Return ``Callback`` of the packages that are imported, else of the first that is there."""
-    imported = [module for name, module in _PACKAGES.items() if name in sys.modules]
+    imported = [module for name, module in PACKAGES.items() if name in sys.modules]
     bases = [base for module in imported if (base := _callback_of(module))]
     if bases:
         return tuple(bases)
-    for module in _PACKAGES.values():
+    for module in PACKAGES.values():
         if base := _callback_of(module):
             return (base,)
     raise MissingExtraError(

@@ -47,6 +47,10 @@ class AugmentCallback(Callback):
             ``sampler(y, batch_size, seed=..., drop_last=...)``, for which the data set is read once
             for its targets, or a batch sampler. None leaves the train loader as it is.
         targets: ``"joint"`` trains on the new targets, ``"keep"`` on the original ones.
+        method_settings: Changes to the settings of a method that is named, such as those that a
+            study has found: ``{"rho": 0.95}``.
+        seed: Decides the batches and the draws of a method that is named; an augmentation has a
+            generator of its own.
         get: ``get(batch)`` returns x and y of a batch that is not ``(x, y)``.
         set: ``set(batch, x, y)`` returns a new batch with these; goes with ``get``.
 
@@ -64,13 +68,16 @@ class AugmentCallback(Callback):
         *,
         sampler: batches.AnySampler | None = None,
         targets: "Targets" = "joint",
+        method_settings: methods.Options | None = None,
+        seed: int = 0,
         get: Get | None = None,
         set: Set | None = None,
     ) -> None:
         super().__init__()
         self._ready: methods.Prepared | None = None
         if isinstance(aug, str):
-            self._ready = methods.get(aug).prepare({} if place is None else {"place": place})
+            changes = {**(method_settings or {}), **({} if place is None else {"place": place})}
+            self._ready = methods.get(aug).prepare(changes, seed=seed)
             aug = self._ready.augmentation
             if sampler is None:
                 sampler = self._ready.sampler
@@ -78,6 +85,11 @@ class AugmentCallback(Callback):
             raise ArgumentTypeError(
                 "`aug` must be an augmentation such as regaug.FOMA(), or the name of a method, got "
                 f"{aug!r}."
+            )
+        if self._ready is None and method_settings is not None:
+            raise ArgumentError(
+                "`method_settings` must be None for an augmentation, which has its options "
+                f"already, got {dict(method_settings)!r}. Name a method instead."
             )
         check_both(get, set)
         self.augmentation = aug
