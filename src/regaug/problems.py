@@ -2,10 +2,10 @@
 
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from functools import cache, lru_cache, partial
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property, lru_cache, partial
 from inspect import signature
-from typing import Self, cast, overload
+from typing import Literal, Self, cast, overload
 
 import torch
 from torch import Tensor, nn
@@ -24,6 +24,7 @@ from regaug.models.mlp import NetForm
 from regaug.training.recipe import HIDDEN
 
 MakeNet = Callable[..., nn.Module]
+Kind = Literal["table", "network"]
 
 # A study of more rows than that looks at so many of them.
 MOST_ROWS = 12_000
@@ -59,8 +60,48 @@ class LoadedSplits(Sequence[Split]):
             return [self[i] for i in range(self._count)[index]]
         return self._get(range(self._count)[index])
 
+    def first(self, count: int) -> "LoadedSplits":
+        """Return the first ones of them."""
+        return LoadedSplits(self._make, count)
+
+    def changed(self, change: Callable[[Split], Split]) -> "LoadedSplits":
+        """Return them with a change that each gets after it was made."""
+        return LoadedSplits(partial(_make_changed, self._make, change), self._count)
+
     def __reduce__(self) -> tuple[type[Self], tuple[Callable[[int], Split], int]]:
         return type(self), (self._make, self._count)
+
+
+class RepeatedSplits(Sequence[Split]):
+    """One split, several times: repetitions that differ in their seeds alone.
+
+    Args:
+        one: A sequence whose first split it is.
+        count: How many repetitions.
+
+    Example:
+        >>> from regaug.data import load
+        >>> split = load("diabetes").split(seed=0)
+        >>> repeated = RepeatedSplits([split], 3)
+        >>> len(repeated), repeated[2] is split
+        (3, True)
+    """
+
+    def __init__(self, one: Sequence[Split], count: int) -> None:
+        self.one, self._count = one, check_integer("count", count, 1)
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, index: int) -> Split: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Split]: ...
+    def __getitem__(self, index: int | slice) -> Split | list[Split]:
+        if isinstance(index, slice):
+            return [self.one[0] for _ in range(self._count)[index]]
+        range(self._count)[index]  # an error if there are not so many
+        return self.one[0]
 
 
 @dataclass(frozen=True)
@@ -124,8 +165,8 @@ class Problem:
 
     def __post_init__(self) -> None:
         check_choice("metric", self.metric, tuple(METRICS))
-        if isinstance(self.splits, LoadedSplits):  # looking at them would read them all
-            return
+        if isinstance(self.splits, LoadedSplits | RepeatedSplits):
+            return  # looking at them would read them all, or one of them again and again
         if not isinstance(self.splits, Sequence) or not self.splits:
             raise ArgumentTypeError(
                 f"`splits` must be a list of splits, got {type(self.splits).__name__}. Make them "
@@ -231,6 +272,54 @@ class Problem:
         """Whether runs of it train side by side: those of the table net do."""
         return self.model is None
 
+    @property
+    def kind(self) -> Kind:
+        """What is trained: the net for tables, or a network of one's own."""
+        return "table" if self.model is None else "network"
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether its splits are one split, repeated with other seeds."""
+        return isinstance(self.splits, RepeatedSplits)
+
+    @cached_property
+    def has_one_split(self) -> bool:
+        """Whether all its splits have the same rows; of those that must be read two are."""
+        first, *others = self.splits[:2] if isinstance(self.splits, LoadedSplits) else self.splits
+        return self.is_repeated or all(_is_same(first, other) for other in others)
+
+    def with_splits(self, count: int) -> Self:
+        """Return the problem with so many splits: its first ones, or repetitions of its only one.
+
+        Args:
+            count: How many; at most as many as there are, unless there is only one.
+        """
+        check_integer("splits", count, 1)
+        if self.has_one_split:
+            splits: Sequence[Split] = self.splits
+            if count > 1:
+                one = splits.one if isinstance(splits, RepeatedSplits) else splits
+                splits = RepeatedSplits(one, count)
+            return replace(self, splits=splits)
+        if count > len(self.splits):
+            raise ArgumentError(
+                f"`splits` must be at most {len(self.splits)}, as many as the problem has, got "
+                f"{count}. Make the problem with more."
+            )
+        if isinstance(self.splits, LoadedSplits):
+            return replace(self, splits=self.splits.first(count))
+        return replace(self, splits=self.splits[:count])
+
+    def subsample(self, n: int, *, seed: int = 0) -> Self:
+        """Return the problem with fewer rows in every split: see :meth:`regaug.data.Split`."""
+        few = partial(_subsample, n=n, seed=seed)
+        if isinstance(self.splits, RepeatedSplits):
+            one = replace(self, splits=self.splits.one).subsample(n, seed=seed).splits
+            return replace(self, splits=RepeatedSplits(one, len(self.splits)))
+        if isinstance(self.splits, LoadedSplits):
+            return replace(self, splits=self.splits.changed(few))
+        return replace(self, splits=[few(split) for split in self.splits])
+
     def split(self, number: int, *, log: bool = False) -> Split:
         """Return a split as it is trained on: standardized, unless it is scaled already."""
         split = self.splits[number]
@@ -255,12 +344,31 @@ class Problem:
     def checksum(self) -> str:
         """Return eight digits that differ for other rows."""
         digest = 0
-        for split in self.splits:
+        for split in self.splits[:1] if self.is_repeated else self.splits:
             for part in split.parts.values():
                 digest = zlib.crc32(part.y.contiguous().numpy().tobytes(), digest)
                 inputs = torch.as_tensor(part.x[:])
                 digest = zlib.crc32(inputs.contiguous().numpy().tobytes(), digest)
         return f"{digest:08x}"
+
+
+def _is_same(split: Split, other: Split) -> bool:
+    """Tell whether two splits have the same training and test rows, by their targets too."""
+    if split is other:
+        return True
+    pairs = [(split.train, other.train), (split.test, other.test)]
+    return all(
+        one.rows.tobytes() == another.rows.tobytes() and torch.equal(one.y, another.y)
+        for one, another in pairs
+    )
+
+
+def _make_changed(make: Callable[[int], Split], change: Callable[[Split], Split], n: int) -> Split:
+    return change(make(n))
+
+
+def _subsample(split: Split, n: int, seed: int) -> Split:
+    return split.subsample(n, seed=seed)
 
 
 def make_lstnet(split: Split, seed: int) -> nn.Module:

@@ -61,6 +61,7 @@ def test_plain_values_go_through_json_and_build_the_same_settings():
         "average": 0.8,
         "patience_share": 0.5,
         "halve": True,
+        "stop_after": 2,
         "method_settings": {"rho": 0.95},
     }
     settings = Settings(epochs=3, clip=0.5, patience=2, metric="mae", **own)
@@ -71,7 +72,8 @@ def test_plain_values_go_through_json_and_build_the_same_settings():
 
 def test_what_is_stored_of_a_plain_net_does_not_name_what_it_has_not():
     values = Settings().to_dict()
-    assert not {"frequencies", "linear", "average", "patience_share", "halve"} & set(values)
+    rare = {"frequencies", "linear", "average", "patience_share", "halve", "stop_after"}
+    assert not rare & set(values)
     assert Settings.from_dict(values) == Settings()
     assert Settings.from_dict(Settings(linear=True).to_dict()) == Settings(linear=True)
 

@@ -1,5 +1,6 @@
 """The study: good recipes first, then every method at them, on the same splits."""
 
+import shutil
 import tempfile
 import time as clock
 from collections import Counter
@@ -9,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from regaug._files import JSON
 from regaug._outputs import Output, has_mark
 from regaug.data.base import Data, Split
 from regaug.data.splits import SplitRule
@@ -26,13 +28,21 @@ from regaug.runs.run import Run
 from regaug.runs.sharing import borrow
 from regaug.runs.store import Store
 from regaug.runs.tasks import Executor, Report, Workforce, do_runs, estimate_seconds
-from regaug.runs.worker import Worker
-from regaug.studies.config import Search
+from regaug.runs.worker import CHECKPOINTS, Worker
+from regaug.studies.budget import LATEST, Asked, Budget
+from regaug.studies.config import Fair, Search
 from regaug.studies.differences import say_differences
 from regaug.studies.facts import describe, write_facts
-from regaug.studies.folders import Place, claim_place, name_study
+from regaug.studies.folders import Place, claim_place, find_about, name_study
 from regaug.studies.latest import REPORT, mark_latest
-from regaug.studies.plan import QUICK_SPLITS, SPLITS, Plan, make_plan
+from regaug.studies.plan import (
+    QUICK_SPLITS,
+    SPLITS,
+    Plan,
+    make_network_plan,
+    make_plan,
+    measure_budget,
+)
 from regaug.studies.rounds import plan_rounds
 from regaug.studies.study import MODEL, Study
 from regaug.studies.targets import make_targets, write_targets
@@ -85,6 +95,8 @@ def compare(
     executor: Executor = "process",
     ray_address: str | None = None,
     max_minutes: float | None = None,
+    epochs: int | None = None,
+    fair: Fair = "epochs",
     out: str | Path | None = None,
     progress: bool | Observer | None = None,
 ) -> Study:
@@ -95,6 +107,11 @@ def compare(
     equally often on every split, at the recipes that are best there. What a method is worth on a
     split is the test error of the ensemble of its runs, weighted by the split's own validation
     rows. Two more rows are made of all runs: ``nets``, and ``auto``, which has the baselines too.
+
+    A network of your own takes a second or an hour. A short warm-up measures it, and what is not
+    asked for is chosen: by ``max_minutes``, or a usual study whose time is announced. Of its
+    recipes, only the better half is trained further, twice. A single split is repeated with other
+    seeds: intervals then say how much seeds vary, and nothing of other test rows.
 
     Args:
         data: A table: ``regaug.data.read_table(...)`` or ``regaug.data.load(...)``; a path or a
@@ -121,7 +138,13 @@ def compare(
         executor: ``"process"``, or ``"ray"`` for workers on Ray, which is an extra. The result does
             not depend on it either.
         ray_address: Where a Ray cluster listens; None starts Ray on this machine.
-        max_minutes: Start nothing new after so many minutes, and report on what is finished.
+        max_minutes: Start nothing new after so many minutes, and report on what is finished. The
+            study of a network of your own is planned to fit: how many splits, recipes, settings
+            and epochs there are depends on the machine then, but not on who continues it in
+            ``out``.
+        epochs: Epochs of every training of a network of your own; None chooses.
+        fair: What every method gets the same of: ``"epochs"``, or ``"time"``, for which methods
+            with slower steps get fewer epochs. For a network of your own.
         out: The folder of all studies, as ``--out`` of the command. This one is kept below it, in a
             folder that is named after the table and what was asked for, such as
             ``out/houses/quick``: every finished run, what is known of the data, the report and the
@@ -132,7 +155,7 @@ def compare(
     Returns:
         The study; ``print(study)`` shows the table and says what it means.
     """
-    workforce = Workforce(jobs, executor, ray_address, max_minutes)
+    start, workforce = clock.monotonic(), Workforce(jobs, executor, ray_address, max_minutes)
     table = _open(data, target=target, group=group, time=time, drop=drop)
     if isinstance(table, Problem):
         problem = table
@@ -151,7 +174,26 @@ def compare(
         problem = Problem(table, metric=metric)
     if independent:
         problem = replace(problem, independent=True)
-    plan = make_plan(problem, methods=methods, trials=trials, seed=seed, quick=quick, search=search)
+    asked = Asked(
+        None if methods is None else tuple(methods),
+        trials,
+        splits if problem.kind == "network" else None,
+        epochs,
+        fair,
+        max_minutes,
+        quick,
+    )
+    if problem.kind == "network":
+        plan = _plan_network(problem, asked, out, seed=seed, search=search, jobs=jobs)
+        if max_minutes is not None:  # of which the warm-up has taken some
+            spent = (clock.monotonic() - start) / 60
+            latest = max(LATEST * max_minutes - spent, 0.1 * max_minutes)
+            workforce = replace(workforce, max_minutes=latest)
+    else:
+        _refuse_for_tables(asked)
+        plan = make_plan(
+            problem, methods=methods, trials=trials, seed=seed, quick=quick, search=search
+        )
     source = table if isinstance(table, Data) else None
     with _observer(progress) as observer:
         if out is None:
@@ -159,12 +201,60 @@ def compare(
                 place = Place(Path(path))
                 study = run_plan(plan, place, workforce, data=source, observer=observer)
             return replace(study, folder=None)
-        name = name_study(plan.config, quick=quick, splits=splits, split=split)
-        place = claim_place(Path(out).expanduser(), plan.config, name=name, given=_given(source))
+        wish = None if plan.budget is None else asked
+        name = name_study(plan.config, quick=quick, splits=splits, split=split, asked=wish)
+        place = claim_place(
+            Path(out).expanduser(),
+            plan.config,
+            name=name,
+            given=_given(source) | _kept(plan, asked),
+        )
         # Before anything is trained.
         Output(place.folder / REPORT, name="out", force=None, is_own=has_mark)
         study = run_plan(plan, place, workforce, data=source, observer=observer)
         return _finish(study, place.folder, seed, jobs)
+
+
+def _plan_network(
+    problem: Problem,
+    asked: Asked,
+    out: str | Path | None,
+    *,
+    seed: int,
+    search: Search,
+    jobs: int,
+) -> Plan:
+    """Plan the study of a network: as it was planned before, if it was, and else by measuring."""
+    kept = None
+    if out is not None:
+        known: dict[str, JSON] = {"problem": problem.name, "metric": problem.metric}
+        known |= {"seed": seed, "search": search}
+        kept = find_about(Path(out).expanduser(), known, {"asked": asked.to_dict()})
+    if kept is None:
+        budget = measure_budget(problem, asked, seed=seed, jobs=jobs)
+    else:
+        budget = Budget.from_dict(kept["budget"])
+    return make_network_plan(problem, budget, seed=seed, search=search)
+
+
+def _kept(plan: Plan, asked: Asked) -> dict[str, object]:
+    """Return what a folder keeps of a plan, for whoever continues it."""
+    if plan.budget is None:
+        return {}
+    return {"asked": asked.to_dict(), "budget": plan.budget.to_dict()}
+
+
+def _refuse_for_tables(asked: Asked) -> None:
+    if asked.epochs is not None:
+        raise ArgumentError(
+            f"`epochs` must be None for a table, got {asked.epochs}: its recipes say how long they "
+            "train. It is for networks of your own."
+        )
+    if asked.fair != "epochs":
+        raise ArgumentError(
+            f"`fair` must be 'epochs' for a table, got {asked.fair!r}: all its runs train at once. "
+            "It is for networks of your own."
+        )
 
 
 def run_plan(
@@ -193,12 +283,15 @@ def run_plan(
     if targets is not None:
         write_targets(folder, targets)
     rounds = plan_rounds(plan.runs, store.records, config=plan.config)
-    worker, total = Worker([plan.problem], details=True), len(plan.runs)
+    worker, total = Worker([plan.problem], details=True, folder=folder), len(plan.runs)
     origins = Origins([plan.problem])
     do_runs(worker, rounds, store, total=total, workforce=workforce, report=tell, origins=origins)
     records = list(store.records().values())
     study = Study.read(plan.config, records, targets=targets, facts=facts)
-    return replace(study, folder=folder, data=data)
+    if study.is_complete:  # nobody goes on from those that have paused
+        shutil.rmtree(folder / CHECKPOINTS, ignore_errors=True)
+    planned = () if plan.budget is None else plan.budget.notes
+    return replace(study, folder=folder, data=data, planned=planned)
 
 
 def _borrow(plan: Plan, store: Store, place: Place) -> list[str]:
@@ -234,9 +327,20 @@ def _begin(
         tell(records, (clock.monotonic() - start) / new * left)
 
     left = [run for run in plan.runs if _place(run) not in places]
-    problems = {plan.problem.name: plan.problem}
-    tell((), estimate_seconds(left, problems) / workforce.jobs, notes)
+    tell((), _estimate(plan, left) / workforce.jobs, notes)
     return finished
+
+
+def _estimate(plan: Plan, runs: Sequence[Run]) -> float:
+    """Return about how long some runs of a plan take one worker."""
+    measured: list[Run] = []
+    if plan.budget is not None and plan.budget.paces:
+        measured = [run for run in runs if not run.is_baseline]
+        runs = [run for run in runs if run.is_baseline]
+        if plan.problem.is_repeated:  # they are fitted once
+            runs = [run for run in runs if run.split == 0]
+    seconds = 0.0 if plan.budget is None else plan.budget.seconds(measured)
+    return seconds + estimate_seconds(runs, {plan.problem.name: plan.problem})
 
 
 def _place(run: Run) -> tuple[str | None, str, int | None, int]:
@@ -285,10 +389,10 @@ def _open(data: AnyData, **columns: Any) -> Problem | Data | Sequence[Split]:
     return data
 
 
-def _given(data: Data | None) -> Mapping[str, object]:
+def _given(data: Data | None) -> dict[str, object]:
     """Return how the user named the data, for commands to copy."""
     if isinstance(data, Table):
-        return data.given
+        return dict(data.given)
     return {} if data is None else {"source": data.info.name}
 
 

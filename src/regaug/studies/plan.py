@@ -13,10 +13,11 @@ from regaug.data.scaling import StandardizedSplit, is_skewed
 from regaug.ensemble.prepared import default_names
 from regaug.problems import Problem
 from regaug.runs.run import Run, run_key
+from regaug.studies.budget import Asked, Budget, Extent, choose_budget, measure_paces
 from regaug.studies.config import REFERENCE, Search, StudyConfig
 from regaug.studies.search import draw_settings
 from regaug.training.baselines import PREDICTORS, baseline_names
-from regaug.training.recipe import draw_recipes
+from regaug.training.recipe import draw_network_recipes, draw_recipes
 from regaug.training.settings import Settings
 
 QUICK_METHODS = (REFERENCE, "mixup", "c-mixup", "ada", "foma-rho")
@@ -25,19 +26,7 @@ TRIALS, QUICK_TRIALS = 6, 3
 SPLITS, QUICK_SPLITS = 10, 5
 # Recipes of the first stage: so many for each trial of the second one, and not fewer than that.
 RECIPES_PER_TRIAL, FEWEST_RECIPES = 2, 6
-# What a recipe says of any network; all else is about the form of the table net.
-_ANY_NETWORK = (
-    "epochs",
-    "batch_size",
-    "learning_rate",
-    "weight_decay",
-    "optimizer",
-    "schedule",
-    "clip",
-    "patience",
-    "patience_share",
-    "metric",
-)
+_LOGARITHM = "The target is positive and skewed: half the recipes fit its logarithm."
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,12 +40,14 @@ class Plan:
             second stage have other recipes when they run: each split chooses its own
             (:func:`regaug.studies.rounds.plan_rounds`).
         notes: What a reader should know, in sentences.
+        budget: How large it is, for a network of one's own; None for tables.
     """
 
     config: StudyConfig
     problem: Problem
     runs: Sequence[Run]
     notes: Sequence[str]
+    budget: Budget | None = None
 
 
 def make_plan(
@@ -74,9 +65,14 @@ def make_plan(
 
     ``settings`` are the only ones that are tried of every method, without a search for a recipe;
     drawn ones if None. ``baselines`` says whether to fit them beside the nets. All else is as in
-    :func:`regaug.compare`.
+    :func:`regaug.compare`. Of a network of one's own nothing is measured: see
+    :func:`measure_budget` and :func:`make_network_plan`.
     """
     names = _check_methods(methods, quick)
+    if settings is None and problem.kind == "network":
+        asked = Asked(None if methods is None else names, trials, quick=quick)
+        budget = choose_budget(asked, names, Extent.of(problem))
+        return make_network_plan(problem, budget, seed=seed, search=search)
     usual = 1 if settings is not None else QUICK_TRIALS if quick else TRIALS
     count = check_integer("trials", usual if trials is None else trials, 1)
     check_integer("seed", seed, 0)
@@ -84,14 +80,14 @@ def make_plan(
     own = {name: [settings[name]] for name in names} if settings is not None else {}
     may_log = settings is None and not problem.is_scaled and _is_skewed(problem.splits)
     if may_log:
-        notes.append("The target is positive and skewed: half the recipes fit its logarithm.")
+        notes.append(_LOGARITHM)
     config = _configure(problem, names, count, seed, search)
     if settings is None:
-        recipes = _draw_recipes(problem, max(FEWEST_RECIPES, RECIPES_PER_TRIAL * count), seed)
-        for name in names:
-            tried = enumerate(draw_settings(name, count, seed=seed, rows=config.train_rows))
-            # Until each split has chosen its own, the first recipes stand in.
-            own[name] = [replace(recipes[n % len(recipes)], method_settings=v) for n, v in tried]
+        number = max(FEWEST_RECIPES, RECIPES_PER_TRIAL * count)
+        rows = len(problem.splits[0].train)
+        recipes = draw_recipes(number, seed=seed, rows=rows, metric=problem.metric)
+        recipes = [replace(recipe, halve=True) for recipe in recipes]
+        own = _draw_trials(config, recipes)
     config = replace(
         config,
         recipes=len(recipes),
@@ -100,6 +96,79 @@ def make_plan(
     if not baselines:
         config = replace(config, baselines=())
     return Plan(config, problem, plan_runs(config, recipes, own, may_log=may_log), notes)
+
+
+def measure_budget(problem: Problem, asked: Asked, *, seed: int = 0, jobs: int = 1) -> Budget:
+    """Find out how large the study of a network is to be: a short warm-up, then a plan that fits.
+
+    Args:
+        problem: What is to be learned, with a network of one's own.
+        asked: What somebody wants.
+        seed: Decides the steps that are measured.
+        jobs: Workers.
+    """
+    names = _check_methods(asked.methods, asked.quick)
+    extent = Extent.of(problem)
+    paces = measure_paces(problem, names, seed=seed)
+    return choose_budget(asked, names, extent, paces, fewer=QUICK_METHODS, jobs=jobs)
+
+
+def make_network_plan(
+    problem: Problem, budget: Budget, *, seed: int = 0, search: Search = "random"
+) -> Plan:
+    """Decide everything that a study of a network will do, by its budget.
+
+    A problem with a single split is repeated with other seeds.
+    """
+    check_integer("seed", seed, 0)
+    if budget.rows is not None:
+        problem = problem.subsample(budget.rows, seed=seed)
+    problem = problem.with_splits(budget.splits)
+    config = replace(
+        _configure(problem, budget.methods, budget.trials, seed, search),
+        baselines=budget.baselines,
+        recipes=budget.recipes,
+        repeats=budget.splits if problem.is_repeated else 1,
+        epochs=budget.epochs,
+        fair=budget.fair,
+        rungs=budget.rungs,
+    )
+    rows, number = len(problem.splits[0].train), max(1, budget.recipes)
+    recipes = draw_network_recipes(
+        number, seed=seed, rows=rows, epochs=budget.longest, metric=problem.metric
+    )
+    notes, known = (
+        list(problem.notes),
+        problem.splits[:1] if problem.is_repeated else problem.splits,
+    )
+    may_log = budget.recipes > 1 and not problem.is_scaled and _is_skewed(known)
+    if may_log:
+        notes.append(_LOGARITHM)
+    tried = _draw_trials(config, recipes)
+    config = replace(config, recipe=_recipe_key(recipes))
+    runs = plan_runs(config, recipes if budget.recipes else [], tried, may_log=may_log)
+    # Split by split: what is finished when the time is over is worth something then.
+    later = [run for run in runs if run.stage == "method"]
+    later.sort(key=lambda run: (run.trial, run.split))
+    runs = [*(run for run in runs if run.stage != "method"), *later]
+    return Plan(config, problem, runs, [*notes, *budget.notes], budget)
+
+
+def _draw_trials(config: StudyConfig, recipes: Sequence[Settings]) -> dict[str, list[Settings]]:
+    """Return the settings of every method's trials.
+
+    Until each split has chosen its own, the first recipes stand in.
+    """
+    own = {}
+    lengths = dict(zip(config.methods, config.epochs, strict=False))
+    for name in config.methods:
+        tried = draw_settings(name, config.trials, seed=config.seed, rows=config.train_rows)
+        like = [recipes[number % len(recipes)] for number in range(config.trials)]
+        own[name] = [
+            replace(recipe, method_settings=v, epochs=lengths.get(name, recipe.epochs))
+            for recipe, v in zip(like, tried, strict=True)
+        ]
+    return own
 
 
 def plan_runs(
@@ -139,14 +208,6 @@ def plan_runs(
                 run = Run(problem, method, split, seed, settings[number], number)
                 runs.append(replace(run, stage="method"))
     return runs
-
-
-def _draw_recipes(problem: Problem, count: int, seed: int) -> list[Settings]:
-    rows = len(problem.splits[0].train)
-    recipes = draw_recipes(count, seed=seed, rows=rows, metric=problem.metric)
-    if problem.is_stacked:
-        return [replace(own, halve=True) for own in recipes]
-    return [Settings(**{name: getattr(own, name) for name in _ANY_NETWORK}) for own in recipes]
 
 
 def _recipe_key(settings: Sequence[Settings]) -> str:

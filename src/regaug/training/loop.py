@@ -42,7 +42,7 @@ def fit(
     *,
     machine: Machine | None = None,
     checkpoint: str | Path | None = None,
-    record: Sequence[Recorded] = ("train", "validation", "test"),
+    record: Sequence[Recorded] | Mapping[Recorded, int] = ("train", "validation", "test"),
     progress: bool = False,
 ) -> RunResult:
     """Train a model with a method; keep the epoch with the best validation error.
@@ -60,7 +60,8 @@ def fit(
         machine: Device, precision, and processes that read; the best device there is if None.
         checkpoint: A folder. The state is saved there after every epoch, and the same call goes on
             from it, to the same result as without the interruption.
-        record: Parts whose error is in the history; ``"validation"`` always is.
+        record: Parts whose error is in the history, or after how many epochs each is looked at;
+            ``"validation"`` always is, after every epoch.
         progress: Show a progress bar with the current validation error.
 
     Returns:
@@ -104,12 +105,14 @@ class _Training:
         settings: Settings,
         fabric: Any,
         machine: Machine,
-        record: Sequence[Recorded],
+        record: Sequence[Recorded] | Mapping[Recorded, int],
     ) -> None:
         ready = methods.get(name).prepare(settings.method_settings, seed=settings.seed)
         self.name, self.settings = name, replace(settings, method_settings=ready.settings)
         self.split, self.fabric, self.model = split, fabric, model
         self.recorded = {part: _recorded_rows(split, part) for part in ("validation", *record)}
+        own = record if isinstance(record, Mapping) else dict.fromkeys(record, 1)
+        self.every: dict[Recorded, int] = {**own, "validation": 1}
         self.augmentation = ready.fit(split.train.x, split.train.y).augmentation
         size = min(settings.batch_size, len(split.train))
         self.sampler = ready.sampler(split.train.y, size, drop_last=True)
@@ -179,7 +182,10 @@ class _Training:
         losses = [self._step(epoch, number, *batch) for number, batch in batches]
         self.model.eval()
         self._share_buffers()
-        errors = {part: self._error(part) for part in self.recorded}
+        done = epoch + 1
+        last = self.settings.epochs
+        due = [part for part, n in self.every.items() if done % n == 0 or done == last]
+        errors = {part: self._error(part) for part in due}
         loss, train, test = sum(losses) / len(losses), errors.get("train"), errors.get("test")
         self.history.append(Epoch(loss, train, errors["validation"], test))
         if is_best(self.history, self.best_epoch, self.settings):

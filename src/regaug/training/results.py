@@ -16,7 +16,7 @@ from regaug.metrics import METRICS, Scores
 from regaug.training.predictor import Predictor
 from regaug.training.settings import Settings
 
-Ending = Literal["finished", "early", "behind", "stopped", "diverged"]
+Ending = Literal["finished", "early", "behind", "stopped", "paused", "diverged"]
 
 
 def versions() -> dict[str, str]:
@@ -61,7 +61,8 @@ class RunResult:
             there are no validation rows; the scores, the predictions and the weights are those of
             its end. 0 if there is none.
         ending: ``"finished"`` all epochs, ``"early"`` for want of progress, ``"behind"`` others of
-            its stack, ``"stopped"`` as the time was up, or ``"diverged"``.
+            its stack, ``"stopped"`` as the time was up, ``"paused"`` as it was told, or
+            ``"diverged"``.
         scores: Scores of ``"validation"`` and ``"test"`` and of further parts, by name.
         predictions: Predictions ``(n, m)`` for the same parts, in the target's own units.
         weights: The model's state, parameters and buffers by name.
@@ -109,7 +110,9 @@ def why_end(done: int, best_epoch: int, settings: Settings) -> Ending | None:
     """Return why there is no further epoch when so many are done; None if there is one."""
     if done >= settings.epochs:
         return "finished"
-    if settings.patience is None:
-        return None
-    wait = max(settings.patience, settings.patience_share * best_epoch)
-    return "early" if done - best_epoch >= wait else None
+    if settings.patience is not None:
+        wait = max(settings.patience, settings.patience_share * best_epoch)
+        if done - best_epoch >= wait:
+            return "early"
+    is_due = settings.stop_after is not None and done >= settings.stop_after
+    return "paused" if is_due else None

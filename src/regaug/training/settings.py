@@ -52,6 +52,8 @@ class Settings:
             it; that mean is what is judged after an epoch, and the result. 0 for the weights alone.
         halve: Whether a run of a stack may end early because others of its split are ahead: the
             worse half of them do after a fifth of the epochs, and again about half-way.
+        stop_after: Pause after so many epochs; rate and annealing are those of all ``epochs``. From
+            the checkpoint of a paused training the same one goes on that pauses later, or never.
         method_settings: Changes to the method's own settings, such as ``{"rho": 0.95}``.
     """
 
@@ -72,6 +74,7 @@ class Settings:
     relevance: bool = False
     average: float = 0.0
     halve: bool = False
+    stop_after: int | None = None
     method_settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -94,6 +97,8 @@ class Settings:
         if self.patience is not None:
             check_integer("patience", self.patience, 1)
         check_range("patience_share", self.patience_share, 0.0)
+        if self.stop_after is not None:
+            check_integer("stop_after", self.stop_after, 1)
 
     def rate_at(self, progress: float) -> float:
         """Return the learning rate when so much of training is done."""
@@ -126,7 +131,8 @@ class Settings:
 
 
 # What hardly any network but the table net has other than so.
-_RARE = ("patience_share", "frequencies", "spread", "linear", "relevance", "average", "halve")
+_TABLE_NET = ("frequencies", "spread", "linear", "relevance", "average", "halve")
+_RARE = ("patience_share", *_TABLE_NET, "stop_after")
 _USUAL = {name: getattr(Settings, name) for name in _RARE}
 
 
