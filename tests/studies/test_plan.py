@@ -18,7 +18,7 @@ from regaug.studies import plan as module
 from regaug.studies.config import StudyConfig
 from regaug.studies.plan import make_plan, plan_runs
 from regaug.studies.search import draw_settings
-from regaug.training.recipe import draw_network_recipes, network_epochs, draw_recipes
+from regaug.training.recipe import draw_network_recipes, draw_recipes, network_epochs
 from regaug.training.settings import Settings
 
 METHODS = ("erm", "c-mixup", "foma-rho")

@@ -392,3 +392,25 @@ def test_whatever_came_there_is_a_verdict_in_plain_words(data, splits, metric):
         assert comparison.row(verdict.use).mean is not None
     significant = {row.name for row in comparison.rows if row.is_significant}
     assert {*verdict.helps, *verdict.hurts} == significant
+
+
+SEEDS = (
+    "All 6 repetitions have the same split and other seeds: the intervals say how much seeds vary, "
+    "not how other test rows would turn out."
+)
+
+
+def test_repetitions_of_one_split_are_said_to_be_such():
+    helps = verdict_of({"mixup": times(0.9)}, repeated=True)
+    assert helps.text.endswith(f"against plain training. {SEEDS} Use mixup.")
+    assert helps.helps == ("mixup",)
+    none = verdict_of({"mixup": times(1.0)}, repeated=True)
+    assert "could not have been seen with 6 repetitions." in none.text
+    assert SEEDS in none.text
+    assert "split " not in none.text.replace(SEEDS, "")
+    assert "seeds" not in verdict_of({"mixup": times(0.9)}).text
+
+
+def test_what_fails_in_a_repetition_is_said_so():
+    failed = verdict_of({"mixup": [*ERM[:5], math.nan], "ada": times(1.0)}, repeated=True)
+    assert "without a finite RMSE on every repetition: mixup." in failed.text

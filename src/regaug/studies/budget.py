@@ -28,8 +28,8 @@ from regaug.training.settings import Machine
 
 # The share of the time that is planned: paces are measured while a machine may be quiet.
 MARGIN = 0.85
-# A study that was planned to fit, and does not, starts nothing new after this times its minutes.
-LATEST = 1.2
+# A study that was planned to fit, and does not, is over after this times its minutes.
+_LATEST = 1.2
 # Seconds before the first run begins, and for every process.
 _START = 4.0
 # Splits, trials, recipes and the share of the full number of epochs, from the least to the most.
@@ -110,6 +110,10 @@ class Extent:
         splits = 1 if problem.has_one_split else len(problem.splits)
         return cls(splits, sum(sizes), sizes[0], seconds)
 
+    def slowed(self, times: float) -> Self:
+        """Return the same on a machine that is so many times as slow."""
+        return replace(self, baselines={name: times * v for name, v in self.baselines.items()})
+
 
 @dataclass(frozen=True)
 class Budget:
@@ -186,6 +190,18 @@ class Budget:
         ]
         total += self.splits * self.trials * sum(own)
         return _START * jobs + total / jobs + (last + max(own)) * (jobs - 1) / jobs
+
+    def latest(self, max_minutes: float, spent: float = 0.0) -> float:
+        """Return for how many minutes something new may be started, so that it ends in time.
+
+        Args:
+            max_minutes: What the study was planned for.
+            spent: Minutes that the warm-up has taken.
+        """
+        own = zip(self.methods, self.epochs, strict=True)
+        longest = max((self.paces[m].seconds(n) for m, n in own if m in self.paces), default=0.0)
+        end = max(_LATEST * max_minutes - longest / 60, 0.9 * max_minutes)
+        return end - min(spent, 0.5 * max_minutes)
 
     def _segments(self) -> list[tuple[int, int]]:
         """Return how many recipes of a split are trained for how many epochs, rung by rung."""

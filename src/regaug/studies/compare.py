@@ -29,7 +29,7 @@ from regaug.runs.sharing import borrow
 from regaug.runs.store import Store
 from regaug.runs.tasks import Executor, Report, Workforce, do_runs, estimate_seconds
 from regaug.runs.worker import CHECKPOINTS, Worker
-from regaug.studies.budget import LATEST, Asked, Budget
+from regaug.studies.budget import Asked, Budget
 from regaug.studies.config import Fair, Search
 from regaug.studies.differences import say_differences
 from regaug.studies.facts import describe, write_facts
@@ -185,9 +185,8 @@ def compare(
     )
     if problem.kind == "network":
         plan = _plan_network(problem, asked, out, seed=seed, search=search, jobs=jobs)
-        if max_minutes is not None:  # of which the warm-up has taken some
-            spent = (clock.monotonic() - start) / 60
-            latest = max(LATEST * max_minutes - spent, 0.1 * max_minutes)
+        if max_minutes is not None and plan.budget is not None:
+            latest = plan.budget.latest(max_minutes, (clock.monotonic() - start) / 60)
             workforce = replace(workforce, max_minutes=latest)
     else:
         _refuse_for_tables(asked)

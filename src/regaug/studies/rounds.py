@@ -33,17 +33,23 @@ def plan_rounds(
     """
     first = [run for run in runs if run.stage != "method"]
     later = [run for run in runs if run.stage == "method"]
+    last: list[Run] = []
+    if config.epochs:  # where nets take long, what only stands beside them comes last
+        last = [run for run in first if run.is_baseline]
+        first = [run for run in first if not run.is_baseline]
     if config.recipes:
         yield from _halve(first, records, config=config)
         best = best_recipes(first, records(), config=config)
         later = [train_as(run, _turn(best[run.split], run.trial)) for run in later]
         first = []
     if config.search == "random":
-        yield [*first, *later]
+        yield [*first, *later, *last]
         return
     if first:
         yield first
     yield from learn_rounds(later, records, config=config)
+    if last:
+        yield last
 
 
 def best_recipes(

@@ -12,8 +12,8 @@ from regaug.runs.run import Run
 from regaug.studies.config import REFERENCE, StudyConfig
 
 Place = tuple[str, int | None, int]
-# Of a study that has run out of time, fewer splits say nothing.
-FEWEST_SPLITS = 2
+# Of a study that has run out of time; one says what it has seen, and that nothing is sure.
+FEWEST_SPLITS = 1
 
 
 @dataclass(frozen=True, eq=False)
