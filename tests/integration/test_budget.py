@@ -1,6 +1,7 @@
 """The study of a network from end to end: planned, halved, repeated, continued."""
 
 import json
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -17,6 +18,7 @@ from regaug.studies import budget as budget_module
 from regaug.studies import plan as plan_module
 from regaug.studies.compare import compare
 from regaug.studies.study import Study
+from regaug.training.pace import Pace
 
 METHODS = ["mixup", "foma-rho"]
 SIZE = {"methods": METHODS, "trials": 1, "epochs": 8}
@@ -146,42 +148,54 @@ def test_groups_of_a_repeated_split_have_their_own_scores():
 
 @pytest.fixture
 def measured(monkeypatch):
-    """Count warm-ups, and let them say what they are told."""
-    calls, real = [], plan_module.measure_paces
+    """Count warm-ups, and let them find a slow machine: the study is small, and soon over."""
+    calls = []
 
-    def measure(*given, **options):
-        calls.append(given)
-        return real(*given, **options)
+    def measure(problem, names, *, seed):
+        calls.append(names)
+        return {name: Pace(1.0, 4.0, 1.0) for name in names}
 
     monkeypatch.setattr(plan_module, "measure_paces", measure)
     return calls
 
 
-def test_the_same_call_continues_the_same_plan_without_measuring(tmp_path, measured):
-    asked = {"methods": ["mixup"], "max_minutes": 0.2, "out": tmp_path}
+def test_the_same_call_continues_the_same_plan_without_measuring(tmp_path, measured, monkeypatch):
+    asked = {"methods": ["mixup"], "max_minutes": 10.0, "out": tmp_path}
     study = compare(make_problem(), **asked)
-    lines = len(Store.open(study.folder).records())
-    again = compare(make_problem(), jobs=2, **asked)  # whoever continues it
+    assert (study.config.splits, study.config.trials, study.config.recipes) == (3, 1, 0)
+    path = next(study.folder.glob("runs-*.jsonl"))
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:2]))
+    monkeypatch.setattr(plan_module, "measure_paces", None)  # nobody measures again
+    again = compare(make_problem(), **asked)
     assert again.folder == study.folder
     assert again.config == study.config
-    assert len(measured) == 1
-    assert len(Store.open(study.folder).records()) >= lines
-    other = compare(make_problem(), **{**asked, "max_minutes": 0.3})
-    assert other.folder != study.folder
+    assert table_of(again) == table_of(study)
+    assert len(Store.open(study.folder).records()) == len(lines)
+
+
+def test_another_budget_is_another_study(tmp_path, measured):
+    asked = {"methods": ["mixup"], "out": tmp_path}
+    small, large = (compare(make_problem(), max_minutes=m, **asked) for m in (8.0, 16.0))
+    assert small.folder != large.folder
+    assert small.folder.name == "full-mixup-8-minutes"
+    assert large.config.splits * max(large.config.epochs) > small.config.splits * max(
+        small.config.epochs
+    )
     assert len(measured) == 2
 
 
 def test_a_plan_is_told_before_anything_runs(tmp_path, measured):
     told = []
-    compare(make_problem(), max_minutes=0.2, methods=["mixup"], progress=told.append)
+    compare(make_problem(), max_minutes=10.0, methods=["mixup"], progress=told.append)
     first = told[0]
     assert not first.records
     words = " ".join(first.notes)
     assert "Plan: " in words
     assert "Every method gets the same number of epochs." in words
     assert "Measured: a step of plain training takes" in words
-    assert "0.2 minutes" in words
-    assert first.seconds_left > 0
+    assert "Planned for 10 minutes: it takes about" in words
+    assert 100 < first.seconds_left < 600
 
 
 def test_a_study_that_runs_out_of_time_is_judged_by_the_splits_that_are_finished(
@@ -216,7 +230,7 @@ def test_a_study_without_a_single_finished_split_says_so(tmp_path):
 
 def test_the_same_time_is_fewer_epochs_for_slower_methods(tmp_path, monkeypatch):
     def measure(problem, names, *, seed):
-        pace = budget_module.Pace(0.1, 0.2, 0.01)
+        pace = Pace(0.1, 0.2, 0.01)
         return {name: replace(pace, epoch=0.2 * (1 + n)) for n, name in enumerate(names)}
 
     monkeypatch.setattr(plan_module, "measure_paces", measure)
@@ -247,10 +261,8 @@ def test_a_table_has_no_length_and_no_times(options, name):
 
 
 @pytest.mark.slow
+@pytest.mark.serial
 def test_a_study_fits_into_its_time(tmp_path):
-    """A small net and a minute: planned to fit, with a verdict."""
-    import time
-
     start = time.monotonic()
     study = compare(make_problem(splits=5), max_minutes=1.0, jobs=2, out=tmp_path)
     assert time.monotonic() - start < 1.25 * 60

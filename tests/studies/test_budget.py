@@ -208,3 +208,12 @@ def test_nothing_is_started_that_would_end_too_late():
     assert budget.latest(20.0) == pytest.approx(1.2 * 20 - 2)  # a training takes two minutes
     assert budget.latest(20.0, spent=3.0) == pytest.approx(1.2 * 20 - 2 - 3)
     assert budget.latest(1.0) == pytest.approx(0.9)
+
+
+def test_what_was_measured_takes_from_the_time():
+    whole, rest = (
+        choose_budget(Asked(max_minutes=5), METHODS, EXTENT, PACES, fewer=FEWER, spent=spent)
+        for spent in (0.0, 200.0)
+    )
+    assert rest.wall(1, 10.0) < whole.wall(1, 10.0)
+    assert rest.wall(1) <= MARGIN * 100

@@ -260,6 +260,7 @@ def choose_budget(
     *,
     fewer: Sequence[str] = (),
     jobs: int = 1,
+    spent: float = 0.0,
 ) -> Budget:
     """Choose how large a study is.
 
@@ -270,6 +271,7 @@ def choose_budget(
         paces: How long trainings take; without them there is nothing to fit.
         fewer: The methods to compare if there is no time for all of them.
         jobs: Workers.
+        spent: Seconds that are over already, because something was measured.
 
     Returns:
         The largest study that fits into ``asked.max_minutes``, the usual one without that.
@@ -295,8 +297,13 @@ def choose_budget(
         faster = {name: replace(own, epoch=own.epoch * share) for name, own in paces.items()}
         sizes = LADDER if not asked.quick else LADDER[: LADDER.index((5, 1, 2, 1 / 2)) + 1]
         plans = [_make(asked, names, part, size, faster) for size in sizes]
-        fitting = [own for own in plans if _fits(own, asked, part, jobs)]
-        budget = _lengthen(fitting[-1], asked, part, jobs) if fitting else plans[0]
+        limit = MARGIN * (60 * asked.max_minutes - spent)
+        fitting = [own for own in plans if own.wall(jobs, _beside(own, part)) <= limit]
+        budget = plans[0]
+        if fitting:
+            budget = fitting[-1]
+            if asked.epochs is None:
+                budget = _lengthen(budget, part, jobs, limit)
         budget = replace(budget, rows=None if share == 1.0 else part.rows)
         if fitting:
             break
@@ -342,18 +349,11 @@ def _with_epochs(budget: Budget, epochs: int) -> Budget:
     return replace(budget, epochs=tuple(own))
 
 
-def _lengthen(budget: Budget, asked: Asked, extent: Extent, jobs: int) -> Budget:
+def _lengthen(budget: Budget, extent: Extent, jobs: int, limit: float) -> Budget:
     """Spend the time that is left on longer trainings, up to the full length."""
-    if asked.epochs is not None:
-        return budget
-    full = network_epochs(extent.train_rows)
+    full, beside = network_epochs(extent.train_rows), _beside(budget, extent)
     longer = (_with_epochs(budget, epochs) for epochs in range(full, budget.longest, -1))
-    return next((own for own in longer if _fits(own, asked, extent, jobs)), budget)
-
-
-def _fits(budget: Budget, asked: Asked, extent: Extent, jobs: int) -> bool:
-    wall = budget.wall(jobs, _beside(budget, extent))
-    return wall <= MARGIN * 60 * (asked.max_minutes or math.inf)
+    return next((own for own in longer if own.wall(jobs, beside) <= limit), budget)
 
 
 def _beside(budget: Budget, extent: Extent) -> float:

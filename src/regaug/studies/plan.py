@@ -114,7 +114,7 @@ def measure_budget(problem: Problem, asked: Asked, *, seed: int = 0, jobs: int =
     # What others do on the machine is part of the paces; baselines are no quicker.
     wall, own = clock.perf_counter() - clocks[0], clock.process_time() - clocks[1]
     extent = extent.slowed(max(1.0, wall / max(own, 1e-3)))
-    return choose_budget(asked, names, extent, paces, fewer=QUICK_METHODS, jobs=jobs)
+    return choose_budget(asked, names, extent, paces, fewer=QUICK_METHODS, jobs=jobs, spent=wall)
 
 
 def make_network_plan(

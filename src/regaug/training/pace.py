@@ -66,8 +66,8 @@ def measure_pace(
 ) -> Pace:
     """Measure how long a training with a method takes, without doing it.
 
-    A few steps are taken on a few rows; a first one or two do not count where steps are short, as
-    the first ones take longer.
+    A few steps are taken on a few rows, and more where they are short: the first ones take longer,
+    and do not count then.
 
     Args:
         make_net: Makes a fresh network.
@@ -76,30 +76,33 @@ def measure_pace(
         settings: Batch size and the method's own settings; the number of epochs does not matter.
         machine: What the training is to run on.
     """
+    machine = machine or Machine()
+    machine.make_fabric()  # which is imported then
     begin = time.perf_counter()
     net = make_net()
-    ready = methods.get(method).prepare(settings.method_settings, seed=settings.seed)
-    ready.fit(split.train.x, split.train.y)
-    start = time.perf_counter() - begin
+    making = time.perf_counter() - begin
     size = min(settings.batch_size, len(split.train))
     most = max(1, min(_MOST, len(split.train) // size))
-    steps, taken, predicted = 0, 0.0, 0.0
-    # Again with more steps if they are short: their time is known better then.
-    while steps < most and taken < _ENOUGH:
-        wanted = _FEWEST if not steps else max(_FEWEST, int(_ENOUGH * steps / max(taken, 1e-6)))
-        is_last, steps = steps > 0, min(most, wanted)
+    own = replace(settings, epochs=1, patience=None, stop_after=None)
+    steps, taken, around, predicted = min(_FEWEST, most), 0.0, 0.0, 0.0
+    for _ in range(2):
         few = _excerpt(split, steps * size)
-        own = replace(settings, epochs=1, patience=None, stop_after=None)
         begin = time.perf_counter()
         result = fit(net, few, method, own, machine=machine, record=())
         around = time.perf_counter() - begin - result.seconds
         predicted = result.predict_seconds or 0.0
-        taken = max(0.0, result.seconds - predicted * len(few.validation))
-        if is_last:
+        taken = max(1e-6, result.seconds - predicted * len(few.validation))
+        if taken > _ENOUGH:
             break
+        # Once more: what is imported, or found out, in the first steps is not done again.
+        steps = min(most, max(_FEWEST, int(_ENOUGH * steps / taken)))
+    steps = len(few.train) // size
+    begin = time.perf_counter()
+    methods.get(method).prepare(own.method_settings).fit(split.train.x, split.train.y)
+    learning = time.perf_counter() - begin
     step, validation = taken / steps, len(split.validation)
     return Pace(
-        start=start + around + predicted * (validation + len(split.test)),
+        start=making + learning + around + predicted * (validation + len(split.test)),
         epoch=(len(split.train) // size) * step + predicted * validation,
         step=step,
     )
