@@ -282,3 +282,17 @@ def test_it_ends_with_what_to_type_next(first, folder, tmp_path):
     assert found["advised"] == study.advised
     assert found["command"].startswith("regaug fit ")
     assert found["python"].startswith("import regaug\n")
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("--epochs", "5", "`--epochs` must be left out for a table, got 5"),
+        ("--fair", "time", "`--fair` must be 'epochs' for a table, got 'time'"),
+        ("--fair", "luck", "`--fair` must be one of 'epochs', 'time', got 'luck'"),
+    ],
+)
+def test_the_length_of_trainings_is_for_networks(run, houses, option, value, message):
+    done = run(houses, "--target", "price", option, value)
+    assert done.exit_code == 1
+    assert message in done.stderr

@@ -314,6 +314,8 @@ def _begin(
     places = {_place(own.run) for own in store.records().values()}
     notes = [*notes, *(f"Note: {damage}" for damage in store.damaged)]  # known when they are read
     before, start = len(places), clock.monotonic()
+    left = [run for run in plan.runs if _place(run) not in places]
+    planned = _estimate(plan, left) / workforce.jobs
 
     def tell(records: Sequence[RunRecord], seconds: float, notes: Sequence[str] = ()) -> None:
         if observer is not None:
@@ -323,10 +325,17 @@ def _begin(
     def finished(records: Sequence[RunRecord]) -> None:
         places.update(_place(own.run) for own in records)
         new, left = max(1, len(places) - before), len(plan.runs) - len(places)
-        tell(records, (clock.monotonic() - start) / new * left)
+        passed = clock.monotonic() - start
+        if plan.budget is None or not plan.budget.paces:
+            tell(records, passed / new * left)
+            return
+        # Recipes, methods and baselines take unequally long, so what was measured tells more.
+        others = [run for run in plan.runs if _place(run) not in places]
+        rest = _estimate(plan, others) / workforce.jobs
+        slower = passed / (planned - rest) if planned > rest else 1.0
+        tell(records, rest * min(max(slower, 0.5), 3.0))
 
-    left = [run for run in plan.runs if _place(run) not in places]
-    tell((), _estimate(plan, left) / workforce.jobs, notes)
+    tell((), planned, notes)
     return finished
 
 
