@@ -568,3 +568,72 @@ def test_the_checksum_of_several_tensors_differs_for_other_numbers_in_any_of_the
     other = torch.arange(60).reshape(30, 2).clone()
     other[5, 1] += 1
     assert len({checksum(), checksum(), checksum(b=other), checksum(a=-torch.arange(30.0))}) == 3
+
+
+# One split.
+
+
+def test_a_single_split_is_repeated_and_others_are_counted():
+    split = make_data().split()
+    one = Problem([split], make_net)
+    assert one.has_one_split
+    assert not one.is_repeated
+    three = one.with_splits(3)
+    assert three.is_repeated
+    assert [three.splits[n] is split for n in range(3)] == [True] * 3
+    assert len(three.with_splits(5).splits) == 5
+    assert not one.with_splits(1).is_repeated
+    assert three.checksum() == one.checksum()
+    with pytest.raises(IndexError):
+        three.splits[3]
+    assert three.splits[1:] == [split, split]
+
+
+def test_the_same_rows_twice_are_one_split_and_other_targets_are_not():
+    data = make_data()
+    assert Problem([data.split(0), data.split(0)], make_net).has_one_split
+    different = Problem([data.split(0), data.split(1)], make_net)
+    assert not different.has_one_split
+    other = make_manifold("line", n=len(data), seed=5)  # the same places, another draw
+    assert not Problem([data.split(0), other.split(0)], make_net).has_one_split
+    assert len(different.with_splits(1).splits) == 1
+    with pytest.raises(ArgumentError, match=r"`splits` must be at most 2.*got 3\. Make"):
+        different.with_splits(3)
+
+
+def test_splits_on_demand_that_are_one_are_found_by_reading_two():
+    data, read = make_data(), []
+
+    def make(number):
+        read.append(number)
+        return data.split(0)
+
+    problem = Problem(LoadedSplits(make, 10), make_net)
+    repeated = problem.with_splits(4)
+    assert repeated.is_repeated
+    assert sorted(set(read)) == [0, 1]
+    assert len(repeated.splits) == 4
+    several = Problem(LoadedSplits(data.split, 10), make_net).with_splits(3)
+    assert isinstance(several.splits, LoadedSplits)
+    assert len(several.splits) == 3
+
+
+@pytest.mark.parametrize("form", ["list", "loaded", "repeated"])
+def test_fewer_rows_are_drawn_from_every_split(form):
+    data = make_data()
+    forms = {
+        "list": Problem([data.split(0), data.split(1)], make_net),
+        "loaded": Problem(LoadedSplits(data.split, 2), make_net),
+        "repeated": Problem([data.split(0)], make_net).with_splits(2),
+    }
+    few = forms[form].subsample(20, seed=3)
+    assert type(few.splits) is type(forms[form].splits)
+    expected = data.split(0).subsample(20, seed=3)
+    assert torch.equal(few.splits[0].train.y, expected.train.y)
+    assert len(few.splits) == 2
+
+
+def test_a_problem_says_what_is_trained():
+    split = make_data().split()
+    assert Problem([split]).kind == "table"
+    assert Problem([split], make_net).kind == "network"

@@ -73,8 +73,48 @@ class LoadedSplits(Sequence[Split]):
             return [self[i] for i in range(self._count)[index]]
         return self._get(range(self._count)[index])
 
+    def first(self, count: int) -> "LoadedSplits":
+        """Return the first ones of them."""
+        return LoadedSplits(self._make, count)
+
+    def changed(self, change: Callable[[Split], Split]) -> "LoadedSplits":
+        """Return them with a change that each gets after it was made."""
+        return LoadedSplits(partial(_make_changed, self._make, change), self._count)
+
     def __reduce__(self) -> tuple[type[Self], tuple[Callable[[int], Split], int]]:
         return type(self), (self._make, self._count)
+
+
+class RepeatedSplits(Sequence[Split]):
+    """One split, several times: repetitions that differ in their seeds alone.
+
+    Args:
+        one: A sequence whose first split it is.
+        count: How many repetitions.
+
+    Example:
+        >>> from regaug.data import load
+        >>> split = load("diabetes").split(seed=0)
+        >>> repeated = RepeatedSplits([split], 3)
+        >>> len(repeated), repeated[2] is split
+        (3, True)
+    """
+
+    def __init__(self, one: Sequence[Split], count: int) -> None:
+        self.one, self._count = one, check_integer("count", count, 1)
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, index: int) -> Split: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Split]: ...
+    def __getitem__(self, index: int | slice) -> Split | list[Split]:
+        if isinstance(index, slice):
+            return [self.one[0] for _ in range(self._count)[index]]
+        range(self._count)[index]  # an error if there are not so many
+        return self.one[0]
 
 
 @dataclass(frozen=True)
@@ -163,8 +203,8 @@ class Problem:
         check_metric(self.metric)
         check_choice("pairs_within", self.pairs_within, (None, "group"))
         self._check_functions()
-        if isinstance(self.splits, LoadedSplits):  # looking at them would read them all
-            return
+        if isinstance(self.splits, LoadedSplits | RepeatedSplits):
+            return  # looking at them would read them all, or one of them again and again
         if not isinstance(self.splits, Sequence) or not self.splits:
             raise ArgumentTypeError(
                 f"`splits` must be a list of splits, got {type(self.splits).__name__}. Make them "
@@ -420,6 +460,49 @@ class Problem:
         """
         return self.kind == "table" and self.pairs_within is None and self.mask is None
 
+    @property
+    def is_repeated(self) -> bool:
+        """Whether its splits are one split, repeated with other seeds."""
+        return isinstance(self.splits, RepeatedSplits)
+
+    @cached_property
+    def has_one_split(self) -> bool:
+        """Whether all its splits have the same rows; of those that must be read two are."""
+        first, *others = self.splits[:2] if isinstance(self.splits, LoadedSplits) else self.splits
+        return self.is_repeated or all(_is_same(first, other) for other in others)
+
+    def with_splits(self, count: int) -> Self:
+        """Return the problem with so many splits: its first ones, or repetitions of its only one.
+
+        Args:
+            count: How many; at most as many as there are, unless there is only one.
+        """
+        check_integer("splits", count, 1)
+        if self.has_one_split:
+            splits: Sequence[Split] = self.splits
+            if count > 1:
+                one = splits.one if isinstance(splits, RepeatedSplits) else splits
+                splits = RepeatedSplits(one, count)
+            return replace(self, splits=splits)
+        if count > len(self.splits):
+            raise ArgumentError(
+                f"`splits` must be at most {len(self.splits)}, as many as the problem has, got "
+                f"{count}. Make the problem with more."
+            )
+        if isinstance(self.splits, LoadedSplits):
+            return replace(self, splits=self.splits.first(count))
+        return replace(self, splits=self.splits[:count])
+
+    def subsample(self, n: int, *, seed: int = 0) -> Self:
+        """Return the problem with fewer rows in every split: see :meth:`regaug.data.Split`."""
+        few = partial(_subsample, n=n, seed=seed)
+        if isinstance(self.splits, RepeatedSplits):
+            one = replace(self, splits=self.splits.one).subsample(n, seed=seed).splits
+            return replace(self, splits=RepeatedSplits(one, len(self.splits)))
+        if isinstance(self.splits, LoadedSplits):
+            return replace(self, splits=self.splits.changed(few))
+        return replace(self, splits=[few(split) for split in self.splits])
+
     def split(self, number: int, *, log: bool = False) -> Split:
         """Return a split as it is trained on: standardized, unless it is scaled already."""
         split = self.splits[number]
@@ -492,7 +575,8 @@ class Problem:
         digest = 0
         if self.lightning is not None:  # what its rows hold is not ours to know
             return f"{zlib.crc32(self.lightning.identity().encode()):08x}"
-        for parts in [*(split.parts.values() for split in self.splits), self.rows]:
+        splits = self.splits[:1] if self.is_repeated else self.splits
+        for parts in [*(split.parts.values() for split in splits), self.rows]:
             for part in parts:
                 digest = digest_inputs(part.x, digest_inputs(part.y, digest))
                 digest = self._digest_limits(part, digest)
@@ -519,6 +603,25 @@ def _check_mask(mask: Mask, x: Any) -> None:
             f"{error}"
         ) from error
     join_masks(x, found)
+
+
+def _is_same(split: Split, other: Split) -> bool:
+    """Tell whether two splits have the same training and test rows, by their targets too."""
+    if split is other:
+        return True
+    pairs = [(split.train, other.train), (split.test, other.test)]
+    return all(
+        one.rows.tobytes() == another.rows.tobytes() and torch.equal(one.y, another.y)
+        for one, another in pairs
+    )
+
+
+def _make_changed(make: Callable[[int], Split], change: Callable[[Split], Split], n: int) -> Split:
+    return change(make(n))
+
+
+def _subsample(split: Split, n: int, seed: int) -> Split:
+    return split.subsample(n, seed=seed)
 
 
 def make_lstnet(split: Split, seed: int) -> nn.Module:

@@ -314,3 +314,17 @@ def test_rows_from_elsewhere_and_whole_numbers(run, houses, tmp_path):
     assert found["configuration"]["methods"] == ["no-rows", "mixup", "rows"]
     assert found["configuration"]["keep_integers"] is True
     assert found["command"] == ""
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("--epochs", "5", "`--epochs` must be left out for a table, got 5"),
+        ("--fair", "time", "`--fair` must be 'epochs' for a table, got 'time'"),
+        ("--fair", "luck", "`--fair` must be one of 'epochs', 'time', got 'luck'"),
+    ],
+)
+def test_the_length_of_trainings_is_for_networks(run, houses, option, value, message):
+    done = run(houses, "--target", "price", option, value)
+    assert done.exit_code == 1
+    assert message in done.stderr

@@ -16,10 +16,11 @@ from regaug.data.base import Part, Split
 from regaug.data.datasets.synthetic import make_manifold
 from regaug.models import MLP
 from regaug.problems import LoadedSplits, Problem
+from regaug.runs import worker as module
 from regaug.runs.record import Sample
 from regaug.runs.run import Run
 from regaug.runs.tasks import make_tasks
-from regaug.runs.worker import Worker
+from regaug.runs.worker import Worker, look_every
 from regaug.training import Machine, Settings, fit, fit_many
 from regaug.training.baselines import PREDICTORS, fit_baseline
 
@@ -244,3 +245,75 @@ def test_the_tasks_of_a_worker_hold_its_runs():
     worker = Worker([make_problem()])
     done = [record for task in make_tasks(runs, worker.problems) for record in worker.do(task)]
     assert {record.run.key for record in done} == {run.key for run in runs}
+
+
+def count_steps(monkeypatch):
+    """Return a list that grows with every step of an optimizer."""
+    steps, real = [], torch.optim.AdamW.step
+
+    def step(self, *args, **options):
+        steps.append(1)
+        return real(self, *args, **options)
+
+    monkeypatch.setattr(torch.optim.AdamW, "step", step)
+    return steps
+
+
+def test_a_paused_run_goes_on_and_leaves_nothing(tmp_path, monkeypatch):
+    (run,) = make_runs(splits=1, epochs=6)
+    steps = count_steps(monkeypatch)
+    expected = Worker([make_own()], details=True).do((run,))
+    whole = len(steps)
+    worker = Worker([make_own()], details=True, folder=tmp_path)
+    for stop, done in ((2, 2), (4, 4), (None, 6)):
+        own = replace(run, settings=replace(run.settings, stop_after=stop))
+        (record,) = worker.do((own,))
+        assert record.epochs == done
+        assert record.run.key != run.key or stop is None
+    assert len(steps) == 2 * whole  # no epoch was done twice
+    assert without_time([record]) == without_time(expected)
+    assert not list(tmp_path.rglob("*.safetensors"))
+
+
+def test_a_run_that_never_pauses_writes_nothing(tmp_path):
+    Worker([make_own()], folder=tmp_path).do(make_runs(splits=1))
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_baseline_is_fitted_once_for_all_repetitions(monkeypatch):
+    calls, real = [], module.fit_baseline
+
+    def fit_baseline(*given, **options):
+        calls.append(given)
+        return real(*given, **options)
+
+    monkeypatch.setattr(module, "fit_baseline", fit_baseline)
+    repeated = make_own(splits=make_splits(splits=1)).with_splits(3)
+    records = Worker([repeated], details=True).do(baselines(splits=3))
+    assert len(calls) == 1
+    assert [record.run.split for record in records] == [0, 1, 2]
+    assert len({record.score("test", "rmse") for record in records}) == 1
+    Worker([make_own()]).do(baselines())
+    assert len(calls) == 3
+
+
+def test_repetitions_share_one_split_and_differ_in_their_seeds():
+    repeated = make_own(splits=make_splits(splits=1)).with_splits(3)
+    worker = Worker([repeated])
+    records = [worker.do((run,))[0] for run in make_runs(splits=3)]
+    assert len({record.score("test", "rmse") for record in records}) == 3
+    assert worker._prepare("bowl", 2, False) is worker._prepare("bowl", 0, False)
+    assert pickle.loads(pickle.dumps(worker)).problems["bowl"].is_repeated
+
+
+def test_learning_curves_cost_little(monkeypatch):
+    split = make_manifold("paraboloid", n=2000).split(0)
+    every = look_every(split)
+    looked_at, trained_on = 1200 + 400, every * (3 * 1200 + 400)
+    assert looked_at <= 0.05 * trained_on
+    assert every == look_every(split.subsample(500))
+    (record,) = Worker([make_own()], details=True).do(make_runs(splits=1, epochs=25))
+    known = [n for n, value in enumerate(record.curves["test"], 1) if value is not None]
+    own = look_every(make_splits()[0])
+    assert known == sorted({*range(own, 26, own), 25})
+    assert None not in record.curves["validation"]

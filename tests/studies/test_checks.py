@@ -238,3 +238,9 @@ def test_a_check_is_told_with_its_code_and_its_place_in_the_docs():
     )
     assert str(check) == expected
     assert check.to_dict() == {"code": "R5", "text": check.text, "anchor": check.anchor}
+
+
+def test_repetitions_are_called_so():
+    few = analyze({"erm": [1.0, 1.1], "ada": [1.1, 1.0]}, test_share=0.25, repeated=True)
+    (check,) = find_checks(few, make_verdict(few))
+    assert check.text == "The study has 2 repetitions: only large changes can be seen."

@@ -30,6 +30,7 @@ from regaug.runs import tasks
 from regaug.runs.store import Store
 from regaug.runs.tasks import Workforce, make_tasks
 from regaug.runs.worker import Worker
+from regaug.studies import budget as budget_module
 from regaug.studies import plan as module
 from regaug.studies import targets as targets_module
 from regaug.studies.compare import Progress, compare, run_plan
@@ -52,6 +53,7 @@ RUNS = RECIPES * 3 + 3 * 4 * 3 + 2 * 3
 def make_small(patch):
     """Make studies small: the length of a training and the baselines are no arguments of theirs."""
     patch.setattr(module, "baseline_names", lambda split: ("mean", "ridge"))
+    patch.setattr(budget_module, "baseline_names", lambda split: ("mean", "ridge"))
     patch.setattr(module, "draw_recipes", lambda *n, **o: short_recipes(*n, **o, epochs=6))
 
 
@@ -325,7 +327,8 @@ def own(tmp_path_factory):
         make_small(patch)
         splits = [make_data(seed=seed).split() for seed in range(2)]
         problem = Problem(splits, model=make_net, metric="mae", name="mine")
-        return compare(problem, methods=["mixup"], trials=1, out=tmp_path_factory.mktemp("own"))
+        out = tmp_path_factory.mktemp("own")
+        return compare(problem, methods=["mixup"], trials=1, epochs=6, out=out)
 
 
 def test_a_network_of_ones_own_goes_through_the_same_study(own):

@@ -45,6 +45,10 @@ CHANGES = {
     "kind": "estimator",
     "model": "trees",
     "keep_integers": True,
+    "repeats": 2,
+    "epochs": (30, 30),
+    "fair": "time",
+    "rungs": (8, 15),
 }
 
 
@@ -68,6 +72,12 @@ def test_methods_can_act_at_the_places_there_are(places, reach):
     assert not replace(CONFIG, places=places, pairs_pass=False).reach.pairs
 
 
+def test_the_study_of_a_table_is_written_as_before_there_were_others():
+    assert not CONFIG.to_dict().keys() & {"repeats", "epochs", "fair", "rungs"}
+    assert not CONFIG.is_repeated
+    assert replace(CONFIG, repeats=2).is_repeated
+
+
 def test_every_part_of_it_makes_another_study():
     assert CHANGES.keys() == {field.name for field in fields(StudyConfig)}
     keys = {run_key(replace(CONFIG, **{name: value}).to_dict()) for name, value in CHANGES.items()}
@@ -87,7 +97,7 @@ def test_runs_of_something_else_are_told_from_a_study(values):
 def test_a_study_of_another_version_is_refused_and_the_way_out_is_said():
     older = {k: v for k, v in CONFIG.to_dict().items() if k not in ("recipes", "recipe")}
     newer = {**CONFIG.to_dict(), "more": 1}
-    for values, differ in ((older | {"epochs": 200}, "epochs, recipe, recipes"), (newer, "more")):
+    for values, differ in ((older | {"length": 200}, "length, recipe, recipes"), (newer, "more")):
         with pytest.raises(StoreError, match=rf"another version .*: {differ} differ\. .*--out"):
             StudyConfig.from_dict(values)
 
@@ -102,6 +112,9 @@ def test_a_study_of_another_version_is_refused_and_the_way_out_is_said():
         ({"metric": "rsme"}, "`metric` must be one of 'rmse'.*got 'rsme'"),
         ({"search": "grid"}, "`search` must be one of 'random', 'tpe'"),
         ({"test_share": -0.1}, "`test_share` must be"),
+        ({"repeats": 0}, "`repeats` must be at least 1"),
+        ({"epochs": (3, 0)}, "`epochs` must be at least 1"),
+        ({"fair": "luck"}, "`fair` must be one of 'epochs', 'time'"),
     ],
 )
 def test_what_cannot_be_is_refused(change, message):

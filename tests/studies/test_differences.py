@@ -74,6 +74,22 @@ CASES = {
         {"rows": 520, "checksum": "b", "test_share": 0.26, "recipe": "b", "baselines": ()},
         ["it has 515 rows, and the table has 520 rows"],
     ),
+    "repeats": (
+        {"repeats": 10},
+        ["it has 1 repetition of a split, and you asked for 10 repetitions of a split"],
+    ),
+    "epochs": (
+        {"epochs": (30, 20), "recipe": "b", "rungs": (8,)},
+        ["it has 0 epochs, and you asked for 20 to 30 epochs"],
+    ),
+    "fair": (
+        {"fair": "time"},
+        ["it has the same epochs for every method, and you asked for the same time"],
+    ),
+    "rungs": (
+        {"rungs": (8, 15)},
+        ["it has recipes that may end after none epochs, and you asked for recipes that"],
+    ),
     "columns": (
         {"columns": 1, "checksum": "b"},
         ["it has 4 inputs, and the table has 1 input"],

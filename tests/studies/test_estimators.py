@@ -21,8 +21,9 @@ from regaug.methods import Method
 from regaug.problems import Problem
 from regaug.studies import plan as module
 from regaug.studies.compare import compare
+from regaug.studies.eligibility import leave_out
 from regaug.studies.folders import name_study
-from regaug.studies.plan import leave_out, make_plan
+from regaug.studies.plan import make_plan
 from regaug.studies.study import Study
 
 

@@ -125,3 +125,11 @@ def test_the_text_is_lined_up():
     start = lines[1].index("RMSE")
     assert all(line[start - 2 : start] == "  " for line in lines[2:6])
     assert lines[-1].startswith("* differs")
+
+
+def test_repetitions_of_one_split_are_said_below():
+    repeated = make_comparison(repeated=True)
+    note = "one split, 5 repetitions with other seeds: intervals say how much seeds vary"
+    assert note in leaderboard(repeated).notes
+    assert show_cells(repeated, repeated.row("ada"))["failed"] == "failed on 1 of 5 repetitions"
+    assert not any("seeds" in words for words in leaderboard(make_comparison()).notes)

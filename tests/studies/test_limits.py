@@ -9,7 +9,8 @@ from regaug import Problem, compare, methods
 from regaug.data import Part, Split
 from regaug.exceptions import ArgumentError
 from regaug.studies import plan as module
-from regaug.studies.plan import leave_out, make_plan
+from regaug.studies.eligibility import leave_out
+from regaug.studies.plan import make_plan
 from regaug.studies.study import Study
 
 STEPS, AHEAD, COLUMNS = 6, 3, 2

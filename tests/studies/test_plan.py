@@ -20,7 +20,7 @@ from regaug.studies import plan as module
 from regaug.studies.config import StudyConfig
 from regaug.studies.plan import make_plan, plan_runs
 from regaug.studies.search import draw_settings
-from regaug.training.recipe import default_recipe, draw_recipes
+from regaug.training.recipe import draw_network_recipes, draw_recipes, network_epochs
 from regaug.training.settings import Settings
 
 METHODS = ("erm", "c-mixup", "foma-rho")
@@ -144,19 +144,23 @@ def make_own_net(split):
     return nn.Linear(split.train.x.shape[1], 1)
 
 
-def test_a_network_of_ones_own_gets_what_a_recipe_says_of_any_network():
+def test_a_network_of_ones_own_has_recipes_for_networks_and_the_same_seeds():
     problem = make_problem()
     own, tables = (
         make_plan(replace(problem, model=model), trials=2, methods=["mixup"])
         for model in (make_own_net, None)
     )
-    for run, other in zip(own.runs, tables.runs, strict=True):
-        assert (run.method, run.seed, run.stage) == (other.method, other.seed, other.stage)
-        if run.settings is not None:
-            for name in ("learning_rate", "weight_decay", "batch_size", "epochs", "metric"):
-                assert getattr(run.settings, name) == getattr(other.settings, name)
-    first = next(run for run in own.runs if run.stage == "recipe")
-    assert first.settings.learning_rate == default_recipe(36).learning_rate
+    places = {(run.method, run.trial, run.split, run.stage, run.seed) for run in own.runs}
+    assert {place for place in places if place[3] == "method"} == {
+        (run.method, run.trial, run.split, run.stage, run.seed)
+        for run in tables.runs
+        if run.stage == "method"
+    }
+    recipes = [run.settings for run in own.runs if run.stage == "recipe" and run.split == 0]
+    rows, epochs = 36, own.config.epochs[0]
+    drawn = draw_network_recipes(4, seed=0, rows=rows, epochs=epochs, metric=problem.metric)
+    assert [replace(recipe, seed=0) for recipe in recipes] == drawn
+    assert {run.settings.epochs for run in own.runs if run.settings} == {network_epochs(rows)}
 
 
 class Named(nn.Module):

@@ -13,7 +13,7 @@ from regaug.exceptions import ArgumentError, ArgumentTypeError, PlaceError, Unkn
 from regaug.methods import Reach
 from regaug.problems import NETWORKS, Problem
 from regaug.studies.compare import compare
-from regaug.studies.plan import leave_out
+from regaug.studies.eligibility import leave_out
 from regaug.studies.rehearsal import Rehearsal, rehearse
 
 ALL = methods.names()

@@ -113,3 +113,82 @@ def test_a_search_that_learns_does_so_after_the_recipes():
     one = replace(config, recipes=0)
     runs = make_runs(one, recipes=[])
     assert do(runs, one) == [runs[:2], runs[2:]]
+
+
+# Halving.
+
+RUNGS = replace(CONFIG, rungs=(1, 2), epochs=(3, 3))
+
+
+def halved(errors=ERRORS):
+    return do(make_runs(RUNGS), RUNGS, errors)
+
+
+def trials_of(runs, split):
+    return [run.trial for run in runs if run.stage == "recipe" and run.split == split]
+
+
+def test_the_better_half_of_every_splits_recipes_goes_on():
+    first, second, third, _ = halved()
+    for runs, stop in ((first, 1), (second, 2), (third, None)):
+        assert {run.settings.stop_after for run in runs} == {stop}
+        assert {run.settings.epochs for run in runs} == {3}
+    assert [trials_of(runs, 0) for runs in (first, second, third)] == [
+        [0, 1, 2, 3, 4],
+        [0, 1, 2],
+        [1, 2],
+    ]
+    assert [trials_of(runs, 1) for runs in (first, second, third)] == [
+        [0, 1, 2, 3, 4],
+        [0, 2, 3],
+        [0, 3],
+    ]
+
+
+def test_methods_follow_recipes_that_were_trained_to_the_end_and_do_not_pause():
+    *_, last = halved()
+    assert sizes_of(last, "erm", 0) == [11, 12, 10, 11]
+    runs = [run for run in last if run.stage == "method"]
+    assert {run.settings.stop_after for run in runs} == {None}
+
+
+def test_a_worse_recipe_that_was_trained_further_comes_first():
+    runs = make_runs(RUNGS)
+    found = {}
+    for current in plan_rounds(runs, lambda: found, config=RUNGS):
+        for run in current:
+            record = make_record(run)
+            if run.stage == "recipe" and run.settings.stop_after is None:
+                # What seemed good half-way becomes bad at the end.
+                record = replace(
+                    record, scores={"validation": Scores(9, 50.0, 0, None, 0, 50.0, None)}
+                )
+            found[run.key] = record
+    best = best_recipes(runs, found, config=RUNGS)
+    assert [run.trial for run in best[0]] == [1, 2, 0]
+
+
+def test_no_recipe_that_has_failed_goes_on():
+    rounds = halved([[None] * 5, [1.0, None, None, None, None]])
+    assert [trials_of(runs, 0) for runs in rounds[1:3]] == [[], []]
+    assert [trials_of(runs, 1) for runs in rounds[1:3]] == [[0], [0]]
+    assert sizes_of(rounds[-1], "mixup", 0) == [10] * 4  # the first recipe, whatever it is worth
+
+
+def test_where_nets_take_long_baselines_come_last():
+    rounds = halved()
+    baselines = [[run for run in runs if run.is_baseline] for runs in rounds]
+    assert [len(runs) for runs in baselines] == [0, 0, 0, 2]
+    learning = replace(RUNGS, search="tpe", recipes=0)
+    assert [run.method for run in do(make_runs(learning, recipes=[]), learning)[-1]] == ["mean"] * 2
+
+
+def test_a_method_keeps_its_own_number_of_epochs():
+    config = replace(RUNGS, fair="time", epochs=(3, 2))
+    runs = [
+        replace(run, settings=replace(run.settings, epochs=2)) if run.method == "mixup" else run
+        for run in make_runs(config)
+    ]
+    *_, last = do(runs, config)
+    lengths = {run.method: run.settings.epochs for run in last if run.settings}
+    assert lengths == {"erm": 3, "mixup": 2}

@@ -10,7 +10,7 @@ from scipy import stats
 from regaug.exceptions import ArgumentError, UnknownNameError
 from regaug.metrics import METRICS
 from regaug.studies.changes import holm
-from regaug.studies.statistics import analyze
+from regaug.studies.statistics import Comparison, analyze
 
 NAMES = ("erm", *(f"copy-{i}" for i in range(1, 9)))
 ERRORS = st.floats(1e-3, 1e3)
@@ -446,3 +446,20 @@ def test_wrong_arguments_are_named(errors, options, message):
 def test_unknown_names_are_answered_with_the_known_ones(errors, options, message):
     with pytest.raises(UnknownNameError, match=message):
         analyze(errors, **options, test_share=0.25)
+
+
+def test_repetitions_of_one_split_are_independent_seeds():
+    errors = {
+        "erm": [1.0, 1.2, 0.9, 1.1],
+        "foma": [0.8, 1.0, 0.8, 0.9],
+        "ada": [1.0, 1.1, 0.8, 1.2],
+    }
+    repeated = analyze(errors, test_share=0.25, repeated=True)
+    independent = analyze(errors, test_share=0.25, independent=True)
+    assert repeated.rows == independent.rows
+    assert repeated.pairs == independent.pairs
+    assert repeated.smallest_change == independent.smallest_change
+    assert (repeated.case, independent.case) == ("repetition", "split")
+    again = Comparison.from_dict(json.loads(json.dumps(repeated.to_dict())))
+    assert again == repeated
+    assert again.without_split(1).repeated

@@ -437,3 +437,25 @@ def test_nothing_is_said_of_nets_where_all_rows_failed():
     verdict = verdict_of_rows({"no-rows": failed, "mixup": failed, "ridge": ERM})
     assert "No new rows gave no finite RMSE on 6 of 6 splits" in verdict.text
     assert "nor did anything else work" in verdict.text
+
+
+SEEDS = (
+    "All 6 repetitions have the same split and other seeds: the intervals say how much seeds vary, "
+    "not how other test rows would turn out."
+)
+
+
+def test_repetitions_of_one_split_are_said_to_be_such():
+    helps = verdict_of({"mixup": times(0.9)}, repeated=True)
+    assert helps.text.endswith(f"against plain training. {SEEDS} Use mixup.")
+    assert helps.helps == ("mixup",)
+    none = verdict_of({"mixup": times(1.0)}, repeated=True)
+    assert "could not have been seen with 6 repetitions." in none.text
+    assert SEEDS in none.text
+    assert "split " not in none.text.replace(SEEDS, "")
+    assert "seeds" not in verdict_of({"mixup": times(0.9)}).text
+
+
+def test_what_fails_in_a_repetition_is_said_so():
+    failed = verdict_of({"mixup": [*ERM[:5], math.nan], "ada": times(1.0)}, repeated=True)
+    assert "without a finite RMSE on every repetition: mixup." in failed.text

@@ -260,6 +260,17 @@ def test_only_what_is_asked_for_is_recorded():
         assert same(result.weights, everything.weights)
 
 
+def test_a_part_may_be_looked_at_after_every_few_epochs():
+    split, settings = standardize(make_split()), Settings(epochs=8)
+    everything = fit(make_net(), split, "erm", settings)
+    result = fit(make_net(), split, "erm", settings, record={"train": 3, "test": 5})
+    assert [n for n, line in enumerate(result.history, 1) if line.train is not None] == [3, 6, 8]
+    assert [n for n, line in enumerate(result.history, 1) if line.test is not None] == [5, 8]
+    assert result.history[5].train == everything.history[5].train
+    assert [a.validation for a in result.history] == [a.validation for a in everything.history]
+    assert same(result.weights, everything.weights)
+
+
 def test_the_training_error_of_many_rows_is_that_of_some_of_them():
     split = make_split(n=4000)
     model = make_net()

@@ -6,7 +6,13 @@ import pytest
 
 from regaug.exceptions import ArgumentError
 from regaug.training import recipe as module
-from regaug.training.recipe import SPACE, default_recipe, draw_recipes
+from regaug.training.recipe import (
+    SPACE,
+    default_recipe,
+    draw_network_recipes,
+    draw_recipes,
+    network_epochs,
+)
 
 
 def test_batches_grow_with_the_table():
@@ -67,3 +73,21 @@ def test_no_recipe_is_refused():
         draw_recipes(0, seed=0, rows=10)
     with pytest.raises(ArgumentError, match="`rows` must be"):
         default_recipe(0)
+
+
+def test_recipes_of_a_network_differ_in_what_any_network_has():
+    recipes = draw_network_recipes(12, seed=3, rows=5_000, epochs=20, metric="mae")
+    assert len({(r.learning_rate, r.weight_decay, r.schedule) for r in recipes}) == 12
+    for recipe in recipes:
+        assert (recipe.epochs, recipe.batch_size, recipe.metric) == (20, 128, "mae")
+        assert recipe.patience is None
+        assert (recipe.frequencies, recipe.linear, recipe.average) == (0, False, 0.0)
+        assert 2e-4 <= recipe.learning_rate <= 5e-3
+    assert recipes[:5] == draw_network_recipes(5, seed=3, rows=5_000, epochs=20, metric="mae")
+    assert recipes[:4] == draw_network_recipes(4, seed=4, rows=5_000, epochs=20, metric="mae")
+    assert recipes[4:] != draw_network_recipes(12, seed=4, rows=5_000, epochs=20, metric="mae")[4:]
+
+
+@pytest.mark.parametrize(("rows", "epochs"), [(1, 60), (1_200, 60), (12_000, 22), (10**6, 10)])
+def test_more_rows_are_fewer_epochs_of_a_network(rows, epochs):
+    assert network_epochs(rows) == epochs

@@ -462,3 +462,22 @@ def test_ten_kills_at_random_moments_leave_no_trace(tmp_path, case):
     assert result["history"] == whole["history"]
     assert result["best"] == whole["best"]
     assert same_tensors(result["weights"], whole["weights"])
+
+
+def test_a_paused_training_goes_on_as_if_it_had_not_paused(tmp_path):
+    make_data, make_model, method, settings, _ = CASES["dropout"]
+    whole = fit(make_model(), make_data(), method, settings)
+    for stop, epochs in ((3, 3), (8, 8), (None, 20)):
+        own = replace(settings, stop_after=stop)
+        result = fit(make_model(), make_data(), method, own, checkpoint=tmp_path)
+        assert len(result.history) == epochs
+        assert result.ending == ("finished" if stop is None else "paused")
+        assert result.history == whole.history[:epochs]
+    check_same(result, whole)
+
+
+def test_a_training_pauses_where_it_ends_anyway(tmp_path):
+    settings = replace(PLAIN, epochs=4, stop_after=9)
+    assert fit(make_mlp(), make_table(), "erm", settings).ending == "finished"
+    same_end = replace(settings, stop_after=4)
+    assert fit(make_mlp(), make_table(), "erm", same_end).ending == "finished"

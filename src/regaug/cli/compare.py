@@ -101,8 +101,23 @@ def compare(
     ] = False,
     max_minutes: Annotated[
         float | None,
-        typer.Option(metavar="MINUTES", help="Start nothing new after so many minutes."),
+        typer.Option(
+            metavar="MINUTES",
+            help="Start nothing new after so many minutes; a network's study is planned to fit.",
+        ),
     ] = None,
+    epochs: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Epochs of every training of a network [chosen]."),
+    ] = None,
+    fair: Annotated[
+        str,
+        typer.Option(
+            metavar="WHAT",
+            help="What every method gets the same of, for a network: epochs or time.",
+            autocompletion=names.one_of(("epochs", "time")),
+        ),
+    ] = "epochs",
     seed: Annotated[int, typer.Option(metavar="N", help="The same seed gives the same table.")] = 0,
     jobs: options.Jobs = 2,
     executor: options.ExecutorName = "process",
@@ -151,6 +166,8 @@ def compare(
                 ray_address=ray_address,
                 gpus_per_run=gpus_per_run,
                 max_minutes=max_minutes,
+                epochs=epochs,
+                fair=fair,  # type: ignore[arg-type]
                 out=out,
                 progress=live,
                 model=model,

@@ -19,7 +19,7 @@ from regaug.runs.record import RunRecord
 from regaug.studies.amounts import amount
 from regaug.studies.changes import Change
 from regaug.studies.checks import TITLES
-from regaug.studies.leaderboard import show_cells
+from regaug.studies.leaderboard import about_cases, show_cells
 from regaug.studies.names import full_name, reference_name
 from regaug.studies.power import POWER
 from regaug.studies.study import Study
@@ -49,6 +49,8 @@ def render(study: Study) -> str:
         name=study.config.problem,
         metric=comparison.title,
         explanation=comparison.explanation,
+        case=comparison.case,
+        about_cases=about_cases(comparison),
         verdict=_headline(study.verdict.text),
         tiles=_tiles(study),
         warning=_warning(study),
@@ -120,9 +122,13 @@ def _tiles(study: Study) -> list[tuple[str, str, str]]:
 def _warning(study: Study) -> str:
     if study.is_complete:
         return ""
+    finished, config = study.comparison.n_splits, study.config
+    told = f"{study.trials} of {config.trials} settings of every method"
+    if finished < config.splits:
+        told = f"{finished} of {count(config.splits, study.comparison.case)}"
     return (
-        f"The study is not complete: {study.trials} of {study.config.trials} settings of every "
-        "method are finished, and only these are compared. The same command continues it."
+        f"The study is not complete: {told} are finished, and only these are compared. The same "
+        "command continues it."
     )
 
 
@@ -139,18 +145,23 @@ def _how(study: Study) -> list[tuple[str, str]]:
     chosen = [own for row in nets for own in study.chosen[row.name]]
     fits = "fits" if config.kind == "estimator" else "trainings"
     what = "independent draws" if comparison.independent else "repeated splits of the same rows"
-    correction = "" if comparison.independent else ", widened for the rows that splits share"
+    is_plain = comparison.independent or comparison.repeated
+    correction = "" if is_plain else ", widened for the rows that splits share"
+    if comparison.repeated:
+        what = "repetitions of one split with other seeds; other test rows are not covered"
     time = formatting.seconds(median(own.seconds for own in chosen))
     return [
         ("Data", f"{config.problem}: {rows}"),
-        ("Splits", f"{comparison.n_splits}, {what}"),
+        ("Repetitions" if comparison.repeated else "Splits", f"{comparison.n_splits}, {what}"),
         *_stages(study, chosen),
         ("Runs", f"{runs:,} {fits}; the chosen ones took {time} each (median)"),
         _model(study, chosen),
+        *_fairness(study),
+        *([("Plan", " ".join(study.planned))] if study.planned else []),
         (
             "Statistics",
-            f"Student's t over the splits{correction}; p-values corrected by Holm's method for the "
-            f"{count(len(nets) - 1, 'augmentation')}" + _smallest(study),
+            f"Student's t over the {comparison.case}s{correction}; p-values corrected by Holm's "
+            f"method for the {count(len(nets) - 1, 'augmentation')}" + _smallest(study),
         ),
         ("Seed", f"{config.seed}: the same seed gives the same table"),
         ("Versions", _versions(study)),
@@ -170,6 +181,18 @@ def _model(study: Study, chosen: Sequence[RunRecord]) -> tuple[str, str]:
     return "Net", f"{net}; {epochs}"
 
 
+def _fairness(study: Study) -> list[tuple[str, str]]:
+    """Say what every method got the same of, where that was chosen."""
+    config = study.config
+    if not config.epochs:
+        return []
+    if config.fair == "epochs":
+        return [("Fairness", f"every method got the same epochs: {config.epochs[0]}")]
+    own = ", ".join(f"{name} {n}" for name, n in zip(config.methods, config.epochs, strict=True))
+    said = f"every method got about the same time, slower ones fewer epochs: {own}"
+    return [("Fairness", said)]
+
+
 def _stages(study: Study, chosen: Sequence[RunRecord]) -> list[tuple[str, str]]:
     """Say what was tried, and what is compared of it."""
     logs = [own.run.log for own in chosen]
@@ -179,7 +202,10 @@ def _stages(study: Study, chosen: Sequence[RunRecord]) -> list[tuple[str, str]]:
     at, recipes = "", []
     if study.config.recipes:
         at = ", at the recipes that are best on its own validation rows"
-        said = f"{study.config.recipes} on every split, with plain training"
+        said = f"{study.config.recipes} on every {study.comparison.case}, with plain training"
+        if study.config.rungs:
+            after = " and after ".join(str(rung) for rung in study.config.rungs)
+            said += f"; the worse half ended after {after} epochs"
         recipes = [("Recipes", said)]
     judged = "each split chooses by its own validation error, and only that run's test error counts"
     if NETS in study.scores:

@@ -125,14 +125,14 @@ def draw_splits(study: Study) -> Plot | None:
         for row in comparison.rows
         if (known := [error for error in row.errors if error is not None])
     )
-    plain = reference_name(comparison.reference)
+    plain, case = reference_name(comparison.reference), comparison.case
     return Plot(
         "splits",
-        f"Test {name}, split by split",
-        f"A dot is a split: filled where the method is better than {plain} on the very same "
-        "split, hollow where it is not. The short line is the mean, the dashed one the mean of "
+        f"Test {name}, {case} by {case}",
+        f"A dot is a {case}: filled where the method is better than {plain} on the very same "
+        f"{case}, hollow where it is not. The short line is the mean, the dashed one the mean of "
         f"{plain}.",
-        drawing.drawing(bottom + 46, "".join(body), f"Test {name} over the splits: {ranges}."),
+        drawing.drawing(bottom + 46, "".join(body), f"Test {name} over the {case}s: {ranges}."),
     )
 
 
@@ -155,7 +155,7 @@ def _split_mark(
     is_better = other is not None and sign * error < sign * other
     shape = "circle" if axis.holds(error) else "right" if error > axis.high else "left"
     style = "good-dot" if is_better else "hollow"
-    title = f"<title>split {split + 1}: {number(error)}</title>"
+    title = f"<title>{study.comparison.case} {split + 1}: {number(error)}</title>"
     return f"<g>{title}{drawing.mark(axis(error), y, style, shape=shape, size=4.5)}</g>"
 
 

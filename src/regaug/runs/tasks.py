@@ -12,6 +12,7 @@ from types import FrameType
 from typing import Literal
 
 from regaug._checks import check_choice, check_integer, check_range
+from regaug.data.base import Part
 from regaug.exceptions import ArgumentError
 from regaug.problems import Problem
 from regaug.runs.executors import pending, process_pool, run_here, run_in_pool
@@ -29,6 +30,8 @@ Report = Callable[[Sequence[RunRecord]], None]
 # What a baseline takes on a small table and for each number of a large one, and what begins with
 # every command, in seconds.
 _BASELINE, _NUMBER, _START = 0.5, 2e-5, 2.0
+# What those that are quick take of that.
+_SHARES = {"mean": 0.0, "last-value": 0.0, "ridge": 0.1}
 # The share of its epochs that a run takes which may end early.
 _STOPPED = 0.45
 # Seconds after which to look whether somebody else has finished the runs that are left.
@@ -130,6 +133,19 @@ def estimate_seconds(runs: Iterable[Run], problems: Mapping[str, Problem]) -> fl
         steps = max(1, n // run.settings.batch_size)
         total += epochs * (steps * problem.cost.step + n * problem.cost.sample)
     return total
+
+
+def estimate_baseline(name: str, train: Part) -> float:
+    """Return about how long a baseline takes to be fitted, in seconds.
+
+    Example:
+        >>> from regaug.data import load
+        >>> train = load("diabetes").split(seed=0).train
+        >>> estimate_baseline("mean", train) < estimate_baseline("boosting", train)
+        True
+    """
+    share = _SHARES.get(name, 1.0)
+    return share * (_BASELINE + _NUMBER * math.prod(train.x.shape)) if share else 0.0
 
 
 def do_runs(

@@ -1,8 +1,10 @@
 """Who does runs: a copy is sent to every process."""
 
+import math
 import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
 
@@ -16,17 +18,21 @@ from regaug.training import RunResult, Settings, fit, fit_many
 from regaug.training.baselines import fit_baseline
 from regaug.training.estimators import NewRows, fit_estimator
 from regaug.training.logged import LoggedTraining
+from regaug.training.scores import MOST_TRAINING_ROWS
 from regaug.training.settings import Recorded
 from regaug.training.state import write_state
 
 # What a worker does in one go: runs that share a problem and a method.
 Task = tuple[Run, ...]
+# The folder of states from which trainings go on, below that of a study.
 
 
 # Learning curves have a point after so many epochs.
 _EVERY = 10
 # Where a study keeps the weights of its networks.
 NETS = "nets"
+# A study may look at training and test rows for this share of the time that training takes.
+_LOOKING = 0.04
 
 
 class Worker:
@@ -71,7 +77,7 @@ class Worker:
         if problem.lightning is not None:
             return [self._train_logged(problem.lightning, run) for run in task]
         if task[0].is_baseline:
-            return [self._fit_baseline(run) for run in task]
+            return self._fit_baselines(task, problem)
         if problem.kind == "estimator":
             return [self._fit_estimator(run) for run in task]
         if problem.is_stacked and task[0].can_stack:
@@ -87,6 +93,17 @@ class Worker:
             records = [self._fit(run) for run in task]
             return [record for record in records if record is not None]
         return [self._record(*pair) for pair in zip(task, results, strict=True)]
+
+    def _fit_baselines(self, task: Task, problem: Problem) -> list[RunRecord]:
+        if not problem.is_repeated:
+            return [self._fit_baseline(run) for run in task]
+        # Nothing about a baseline differs between repetitions: it is fitted once.
+        firsts = [replace(run, split=0) for run in task]
+        found = {run.key: run for run in firsts}
+        records = {key: self._fit_baseline(run) for key, run in found.items()}
+        return [
+            replace(records[first.key], run=run) for run, first in zip(task, firsts, strict=True)
+        ]
 
     def _fit_baseline(self, run: Run) -> RunRecord:
         problem = self.problems[run.problem]
@@ -173,7 +190,12 @@ class Worker:
             try:
                 net = problem.make_net(split, run.seed)
                 result = fit(
-                    net, split, run.method, settings, checkpoint=unfinished, record=self._recorded
+                    net,
+                    split,
+                    run.method,
+                    settings,
+                    checkpoint=unfinished,
+                    record=dict.fromkeys(self._recorded, look_every(split)),
                 )
                 return self._record(run, result), result
             except (DivergedError, NonFiniteError):  # no reason to end all the others
@@ -198,8 +220,25 @@ class Worker:
         return RunRecord.of(run, result, split, details=self.details)
 
     def _prepare_split(self, problem: str, number: int, log: bool) -> Split:
+        if self.problems[problem].is_repeated and number:  # one copy is enough
+            return self._prepare(problem, 0, log)
         return self.problems[problem].split(number, log=log)
 
     def __reduce__(self) -> tuple[object, ...]:
         make = partial(type(self), details=self.details, until=self.until, folder=self.folder)
         return make, (tuple(self.problems.values()),), {"_session": self._session}
+
+
+def look_every(split: Split) -> int:
+    """Return after how many epochs learning curves have a point, so that it costs little.
+
+    A row takes about three times as long to train on as to predict.
+
+    Example:
+        >>> from regaug.data import load
+        >>> look_every(load("diabetes").split(seed=0))
+        11
+    """
+    train, validation, test = (len(part) for part in (split.train, split.validation, split.test))
+    looked_at = min(train, MOST_TRAINING_ROWS) + test
+    return max(1, math.ceil(looked_at / (_LOOKING * (3 * train + validation))))

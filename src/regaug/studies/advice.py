@@ -20,7 +20,8 @@ def advise(comparison: Comparison, recommended: str) -> tuple[str, str]:
         if row.mean is not None and (not row.is_net or row.name == recommended)
     ]
     if not usable:
-        return recommended, "Nothing worked on every split: look for wrong values in the data."
+        words = f"Nothing worked on every {comparison.case}: look for wrong values in the data."
+        return recommended, words
     use = usable[0]
     if comparison.n_splits == 1:
         return use.name, f"Run it with more splits; until then, {_short(comparison, use)}."

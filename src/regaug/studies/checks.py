@@ -12,7 +12,7 @@ import numpy as np
 from regaug._files import JSON
 from regaug.exceptions import UnknownNameError
 from regaug.formatting import count, number
-from regaug.methods import Between
+from regaug.methods import Between, Space
 from regaug.metrics import METRICS
 from regaug.runs.record import RunRecord
 from regaug.runs.run import Run
@@ -75,6 +75,7 @@ def find_checks(
     records: Sequence[RunRecord] = (),
     chosen: Mapping[str, Sequence[Run]] | None = None,
     facts: Facts | None = None,
+    space: Space = SPACE,
 ) -> tuple[Check, ...]:
     """Return what should make a reader of a study careful; nothing if all is well.
 
@@ -84,6 +85,7 @@ def find_checks(
         records: All finished runs.
         chosen: For every method the runs that count, one or several for each split.
         facts: What is known of the data.
+        space: What recipes were drawn from.
 
     Example:
         >>> from regaug.studies.statistics import analyze
@@ -95,7 +97,7 @@ def find_checks(
     names = list(dict.fromkeys((comparison.reference, verdict.recommended)))
     own = {name: runs for name in names if (runs := (chosen or {}).get(name))}
     texts = {
-        "R1": _at_the_edge(own),
+        "R1": _at_the_edge(own, space),
         "R2": _one_split(comparison, verdict),
         "R3": _disagreement(names, records, comparison.metric),
         "R4": _few_rows(records),
@@ -118,10 +120,10 @@ def anchor(code: str) -> str:
     return f"{PAGE}#{re.sub(r'[^a-z0-9]+', '-', f'{code} {TITLES[code]}'.lower())}"
 
 
-def _at_the_edge(chosen: Mapping[str, Sequence[Run]]) -> str:
+def _at_the_edge(chosen: Mapping[str, Sequence[Run]], space: Space) -> str:
     found = []
     for name, runs in chosen.items():
-        ends = Counter(end for run in runs for end in _edges(run))
+        ends = Counter(end for run in runs for end in _edges(run, space))
         found += [
             f"{setting} of {name} at the {side} end of its space ({number(end, 2)}) in {times} of "
             f"{count(len(runs), 'chosen run')}"
@@ -131,7 +133,7 @@ def _at_the_edge(chosen: Mapping[str, Sequence[Run]]) -> str:
     return f"The best settings lie at an edge: {'; '.join(found)}." if found else ""
 
 
-def _edges(run: Run) -> Iterator[tuple[str, str, float]]:
+def _edges(run: Run, space: Space) -> Iterator[tuple[str, str, float]]:
     """Yield the settings of a run that lie at an end of their space, the end, and its value."""
     if run.settings is None:
         return
@@ -139,18 +141,18 @@ def _edges(run: Run) -> Iterator[tuple[str, str, float]]:
     makes_rows = "share" in run.settings.method_settings
     try:
         own = suit(run.method, kind="estimator" if makes_rows else "table").space
-        spaces = own if makes_rows else {**SPACE, **own}
+        spaces = own if makes_rows else {**space, **own}
     except UnknownNameError:  # a method of the user's that is not registered here
         return
-    for name, space in spaces.items():
+    for name, choice in spaces.items():
         value = values.get(name)
-        if not isinstance(space, Between) or not isinstance(value, int | float):
+        if not isinstance(choice, Between) or not isinstance(value, int | float):
             continue
-        low, high = space.low, space.high
-        if space.log:
+        low, high = choice.low, choice.high
+        if choice.log:
             low, high, value = (math.log(v) if v > 0 else -math.inf for v in (low, high, value))
         share = (value - low) / (high - low)
-        for side, end, gap in (("lower", space.low, share), ("upper", space.high, 1.0 - share)):
+        for side, end, gap in (("lower", choice.low, share), ("upper", choice.high, 1.0 - share)):
             if gap <= NEAR and (name, side) not in NATURAL:
                 yield name, side, end
 
@@ -177,7 +179,8 @@ def _one_split(comparison: Comparison, verdict: Verdict) -> str:
             what = f"{others[splits[0] - 1].winner} would beat {nets}"
     if not splits:
         return ""
-    word = "split" if len(splits) == 1 else "any one of the splits"
+    case = comparison.case
+    word = case if len(splits) == 1 else f"any one of the {case}s"
     return f"Without {word} {listed([str(n) for n in splits])} of {comparison.n_splits}, {what}."
 
 
@@ -230,7 +233,8 @@ def _few_rows(records: Sequence[RunRecord]) -> str:
 def _few_splits(comparison: Comparison) -> str:
     if comparison.n_splits >= FEW_SPLITS:
         return ""
-    return f"The study has {count(comparison.n_splits, 'split')}: only large changes can be seen."
+    cases = count(comparison.n_splits, comparison.case)
+    return f"The study has {cases}: only large changes can be seen."
 
 
 def _diverged(records: Sequence[RunRecord]) -> str:

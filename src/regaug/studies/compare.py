@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from regaug._files import JSON
 from regaug._outputs import Output, has_mark
 from regaug._registry import lookup
 from regaug.data.base import Data, Split
@@ -31,12 +32,20 @@ from regaug.runs.sharing import borrow
 from regaug.runs.store import Store
 from regaug.runs.tasks import Executor, Report, Workforce, do_runs, estimate_seconds
 from regaug.runs.worker import Worker
-from regaug.studies.config import Search
+from regaug.studies.budget import Asked, Budget
+from regaug.studies.config import Fair, Search
 from regaug.studies.differences import say_differences
 from regaug.studies.facts import describe, write_facts
-from regaug.studies.folders import Place, claim_place, name_study
+from regaug.studies.folders import Place, claim_place, find_about, name_study
 from regaug.studies.latest import REPORT, mark_latest
-from regaug.studies.plan import QUICK_SPLITS, SPLITS, Plan, make_plan
+from regaug.studies.plan import (
+    QUICK_SPLITS,
+    SPLITS,
+    Plan,
+    make_network_plan,
+    make_plan,
+    measure_budget,
+)
 from regaug.studies.rounds import plan_rounds
 from regaug.studies.study import MODEL, Study
 from regaug.studies.targets import make_targets, write_targets
@@ -91,6 +100,8 @@ def compare(
     ray_address: str | None = None,
     gpus_per_run: float = 0.0,
     max_minutes: float | None = None,
+    epochs: int | None = None,
+    fair: Fair = "epochs",
     out: str | Path | None = None,
     progress: bool | Observer | None = None,
     model: object = None,
@@ -104,6 +115,11 @@ def compare(
     equally often on every split, at the recipes that are best there. What a method is worth on a
     split is the test error of the ensemble of its runs, weighted by the split's own validation
     rows. Two more rows are made of all runs: ``nets``, and ``auto``, which has the baselines too.
+
+    A network of your own takes a second or an hour. A short warm-up measures it, and what is not
+    asked for is chosen: by ``max_minutes``, or a usual study whose time is announced. Of its
+    recipes, only the better half is trained further, twice. A single split is repeated with other
+    seeds: intervals then say how much seeds vary, and nothing of other test rows.
 
     Args:
         data: A table: ``regaug.data.read_table(...)`` or ``regaug.data.load(...)``; a path or a
@@ -132,8 +148,14 @@ def compare(
         ray_address: Where a Ray cluster listens; None starts Ray on this machine.
         gpus_per_run: Graphics cards that Ray reserves for every run, such as 1 or 0.5. Without it
             Ray gives none; processes of this machine take the first one there is. Untried.
-        max_minutes: Start nothing new after so many minutes, and report on what is finished. A
-            network of your own pauses then after its epoch; the same call goes on there.
+        max_minutes: Start nothing new after so many minutes, and report on what is finished. The
+            study of a network of your own is planned to fit: how many splits, recipes, settings
+            and epochs there are depends on the machine then, but not on who continues it in
+            ``out``. A training that is not finished by then pauses after its epoch; the same call
+            goes on there.
+        epochs: Epochs of every training of a network of your own; None chooses.
+        fair: What every method gets the same of: ``"epochs"``, or ``"time"``, for which methods
+            with slower steps get fewer epochs. For a network of your own.
         out: The folder of all studies, as ``--out`` of the command. This one is kept below it, in a
             folder that is named after the table and what was asked for, such as
             ``out/houses/quick``: every finished run, what is known of the data, the report and the
@@ -151,6 +173,7 @@ def compare(
     Returns:
         The study; ``print(study)`` shows the table and says what it means.
     """
+    start = clock.monotonic()
     workforce = Workforce(jobs, executor, ray_address, max_minutes, gpus_per_run)
     table = _open(data, target=target, group=group, time=time, drop=drop)
     if isinstance(table, Problem):
@@ -190,7 +213,25 @@ def compare(
         problem = replace(problem, independent=True)
     if keep_integers:
         problem = replace(problem, keep_integers=True)
-    plan = make_plan(problem, methods=methods, trials=trials, seed=seed, quick=quick, search=search)
+    asked = Asked(
+        None if methods is None else tuple(methods),
+        trials,
+        splits if problem.kind == "network" else None,
+        epochs,
+        fair,
+        max_minutes,
+        quick,
+    )
+    if problem.kind == "network":
+        plan = _plan_network(problem, asked, out, seed=seed, search=search, jobs=jobs)
+        if max_minutes is not None and plan.budget is not None:
+            latest = plan.budget.latest(max_minutes, (clock.monotonic() - start) / 60)
+            workforce = replace(workforce, max_minutes=latest)
+    else:
+        problem = _with_epochs(problem, asked)
+        plan = make_plan(
+            problem, methods=methods, trials=trials, seed=seed, quick=quick, search=search
+        )
     source = table if isinstance(table, Data) else None
     with _observer(progress) as observer:
         if out is None:
@@ -198,12 +239,64 @@ def compare(
                 place = Place(Path(path))
                 study = run_plan(plan, place, workforce, data=source, observer=observer)
             return replace(study, folder=None)
-        name = name_study(plan.config, quick=quick, splits=splits, split=split)
-        place = claim_place(Path(out).expanduser(), plan.config, name=name, given=_given(source))
+        wish = None if plan.budget is None else asked
+        name = name_study(plan.config, quick=quick, splits=splits, split=split, asked=wish)
+        place = claim_place(
+            Path(out).expanduser(),
+            plan.config,
+            name=name,
+            given=_given(source) | _kept(plan, asked),
+        )
         # Before anything is trained.
         Output(place.folder / REPORT, name="out", force=None, is_own=has_mark)
         study = run_plan(plan, place, workforce, data=source, observer=observer)
         return _finish(study, place.folder, seed, jobs)
+
+
+def _plan_network(
+    problem: Problem,
+    asked: Asked,
+    out: str | Path | None,
+    *,
+    seed: int,
+    search: Search,
+    jobs: int,
+) -> Plan:
+    """Plan the study of a network: as it was planned before, if it was, and else by measuring."""
+    kept = None
+    if out is not None:
+        known: dict[str, JSON] = {"problem": problem.name, "metric": problem.metric}
+        known |= {"seed": seed, "search": search}
+        kept = find_about(Path(out).expanduser(), known, {"asked": asked.to_dict()})
+    if kept is None:
+        budget = measure_budget(problem, asked, seed=seed, jobs=jobs)
+    else:
+        budget = Budget.from_dict(kept["budget"])
+    return make_network_plan(problem, budget, seed=seed, search=search)
+
+
+def _kept(plan: Plan, asked: Asked) -> dict[str, object]:
+    """Return what a folder keeps of a plan, for whoever continues it."""
+    if plan.budget is None:
+        return {}
+    return {"asked": asked.to_dict(), "budget": plan.budget.to_dict()}
+
+
+def _with_epochs(problem: Problem, asked: Asked) -> Problem:
+    """Return a problem with the epochs that are asked for; refuse what is for networks alone."""
+    if asked.fair != "epochs":
+        raise ArgumentError(
+            f"`fair` must be 'epochs' for a {problem.kind}, got {asked.fair!r}. It is for networks "
+            "of your own."
+        )
+    if asked.epochs is None:
+        return problem
+    if problem.kind == "lightning":
+        return problem.with_epochs(asked.epochs)
+    raise ArgumentError(
+        f"`epochs` must be None for a {problem.kind}, got {asked.epochs}. It is for networks of "
+        "your own: the recipes of a table say how long they train."
+    )
 
 
 def run_plan(
@@ -243,7 +336,8 @@ def run_plan(
         worker.forget_all()
     records = list(store.records().values())
     study = Study.read(plan.config, records, targets=targets, facts=facts)
-    return replace(study, folder=folder, data=data)
+    planned = () if plan.budget is None else plan.budget.notes
+    return replace(study, folder=folder, data=data, planned=planned)
 
 
 def _borrow(plan: Plan, store: Store, place: Place) -> list[str]:
@@ -267,6 +361,8 @@ def _begin(
     places = {_place(own.run) for own in store.records().values()}
     notes = [*notes, *(f"Note: {damage}" for damage in store.damaged)]  # known when they are read
     before, start = len(places), clock.monotonic()
+    left = [run for run in plan.runs if _place(run) not in places]
+    planned = _estimate(plan, left) / workforce.jobs
 
     def tell(records: Sequence[RunRecord], seconds: float, notes: Sequence[str] = ()) -> None:
         if observer is not None:
@@ -276,12 +372,30 @@ def _begin(
     def finished(records: Sequence[RunRecord]) -> None:
         places.update(_place(own.run) for own in records)
         new, left = max(1, len(places) - before), len(plan.runs) - len(places)
-        tell(records, (clock.monotonic() - start) / new * left)
+        passed = clock.monotonic() - start
+        if plan.budget is None or not plan.budget.paces:
+            tell(records, passed / new * left)
+            return
+        # Recipes, methods and baselines take unequally long, so what was measured tells more.
+        others = [run for run in plan.runs if _place(run) not in places]
+        rest = _estimate(plan, others) / workforce.jobs
+        slower = passed / (planned - rest) if planned > rest else 1.0
+        tell(records, rest * min(max(slower, 0.5), 3.0))
 
-    left = [run for run in plan.runs if _place(run) not in places]
-    problems = {plan.problem.name: plan.problem}
-    tell((), estimate_seconds(left, problems) / workforce.jobs, notes)
+    tell((), planned, notes)
     return finished
+
+
+def _estimate(plan: Plan, runs: Sequence[Run]) -> float:
+    """Return about how long some runs of a plan take one worker."""
+    measured: list[Run] = []
+    if plan.budget is not None and plan.budget.paces:
+        measured = [run for run in runs if not run.is_baseline]
+        runs = [run for run in runs if run.is_baseline]
+        if plan.problem.is_repeated:  # they are fitted once
+            runs = [run for run in runs if run.split == 0]
+    seconds = 0.0 if plan.budget is None else plan.budget.seconds(measured)
+    return seconds + estimate_seconds(runs, {plan.problem.name: plan.problem})
 
 
 def _place(run: Run) -> tuple[str | None, str, int | None, int]:
@@ -354,10 +468,10 @@ def _with_rows(problem: Problem, rows: object, data: Data) -> Problem:
     return replace(problem, rows=parts, notes=[*problem.notes, *notes])
 
 
-def _given(data: Data | None) -> Mapping[str, object]:
+def _given(data: Data | None) -> dict[str, object]:
     """Return how the user named the data, for commands to copy."""
     if isinstance(data, Table):
-        return data.given
+        return dict(data.given)
     return {} if data is None else {"source": data.info.name}
 
 

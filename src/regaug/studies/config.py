@@ -12,6 +12,7 @@ from regaug.metrics import MetricName, check_metric
 from regaug.problems import Kind
 
 Search = Literal["random", "tpe"]
+Fair = Literal["epochs", "time"]
 REFERENCE = "erm"
 # What the configuration of a study has had in every version.
 _ALWAYS = {"problem", "methods", "baselines", "trials", "splits", "metric", "test_share"}
@@ -26,7 +27,7 @@ class StudyConfig:
         methods: The methods, plain training among them.
         baselines: What stands beside them.
         trials: Settings that are tried of every method, on every split.
-        splits: Number of splits.
+        splits: Number of splits, or of repetitions of a single one.
         metric: The error that chooses and is compared.
         test_share: Test rows per row that made the model, validation rows included.
         independent: Whether the splits have no rows in common.
@@ -47,6 +48,11 @@ class StudyConfig:
         kind: What is trained: ``"table"``, ``"network"``, ``"estimator"`` or ``"lightning"``.
         model: Name of a regressor, with what differs for other parameters of it; else empty.
         keep_integers: Whether columns of whole numbers stay such in new rows for a regressor.
+        repeats: How often a single split is repeated, with other seeds; 1 if the splits differ.
+        epochs: Epochs of every method's trainings, for a network of one's own; otherwise its
+            recipes say how long they are, and this is empty.
+        fair: What every method gets the same of.
+        rungs: Epochs after which the worse half of the recipes ends, for a network of one's own.
     """
 
     problem: str
@@ -73,6 +79,10 @@ class StudyConfig:
     kind: Kind = "table"
     model: str = ""
     keep_integers: bool = False
+    repeats: int = 1
+    epochs: tuple[int, ...] = ()
+    fair: Fair = "epochs"
+    rungs: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         check_integer("trials", self.trials, 1)
@@ -83,6 +93,15 @@ class StudyConfig:
         check_choice("search", self.search, get_args(Search))
         check_choice("kind", self.kind, get_args(Kind))
         check_range("test_share", self.test_share, 0.0)
+        check_integer("repeats", self.repeats, 1)
+        check_choice("fair", self.fair, get_args(Fair))
+        for number in (*self.epochs, *self.rungs):
+            check_integer("epochs", number, 1)
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether a single split is repeated with other seeds."""
+        return self.repeats > 1
 
     @property
     def targets(self) -> int:
@@ -96,14 +115,16 @@ class StudyConfig:
 
     def to_dict(self) -> dict[str, JSON]:
         """Return plain values, for a JSON file."""
-        return asdict(self)
+        # Studies of tables are the same as before there were others.
+        plain = asdict(self)
+        return {name: v for name, v in plain.items() if name not in NEWER or v != NEWER[name]}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Return the configuration that :meth:`to_dict` wrote down."""
         names = {part.name for part in fields(cls)}
-        if set(values) != names:
-            differ = f"{', '.join(sorted(set(values) ^ names)[:4])} differ"
+        if {*values, *NEWER} != names:
+            differ = f"{', '.join(sorted({*values, *NEWER} ^ names)[:4])} differ"
             if set(values) >= _ALWAYS:
                 raise StoreError(
                     f"The folder holds a study of another version of regaug: {differ}. Run "
@@ -114,5 +135,10 @@ class StudyConfig:
                 f"The folder holds runs of something else than a study: {differ}. Name the folder "
                 "that `regaug compare` has written."
             )
-        lists = ("methods", "baselines", "hidden", "target_names", "places")
-        return cls(**{**values, **{name: tuple(values[name]) for name in lists}})
+        lists = ("methods", "baselines", "hidden", "target_names", "places", "epochs", "rungs")
+        known = {**NEWER, **values}
+        return cls(**{**known, **{name: tuple(known[name]) for name in lists}})
+
+
+# What a configuration does not say where it is so: earlier ones knew nothing else.
+NEWER: Mapping[str, JSON] = {"repeats": 1, "epochs": (), "fair": "epochs", "rungs": ()}

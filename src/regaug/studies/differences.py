@@ -5,6 +5,7 @@ from typing import Any
 
 from regaug.formatting import count
 from regaug.runs.run import run_key
+from regaug.studies.config import NEWER
 
 Values = Mapping[str, Any]
 # What follows from something else that was changed: other rows, splits or settings.
@@ -14,16 +15,23 @@ _FOLLOWS = {
     "train_rows": ("rows", "splits", "seed", "test_share", "problem"),
     "baselines": ("rows", "columns", "problem", "model"),
     "recipes": ("trials", "kind"),
-    "recipe": ("trials", "metric", "rows", "seed", "methods", "kind"),
+    "recipe": ("trials", "metric", "rows", "seed", "methods", "epochs", "kind"),
     "methods": ("kind", "model"),
     "reference": ("kind",),
     "hidden": ("kind",),
     "kind": ("model",),
+    "repeats": ("splits",),
+    "rungs": ("epochs", "recipes"),
 }
 
 
 def _names(values: Any) -> str:
     return ", ".join(map(str, values)) or "none"
+
+
+def _span(numbers: Any) -> str:
+    ends = dict.fromkeys((min(numbers, default=0), max(numbers, default=0)))
+    return " to ".join(map(str, ends))
 
 
 # How a part of a configuration is said; what is not here is named as it is.
@@ -52,6 +60,10 @@ _WORDS: Mapping[str, Callable[[Any], str]] = {
     "kind": lambda name: "a regressor" if name == "estimator" else f"a {name} net",
     "model": lambda name: f"the model {name}" if name else "a net",
     "keep_integers": lambda is_so: f"whole numbers {'kept' if is_so else 'mixed'} in new rows",
+    "repeats": lambda n: f"{count(n, 'repetition')} of a split",
+    "epochs": lambda numbers: f"{_span(numbers)} epochs",
+    "fair": lambda name: f"the same {name} for every method",
+    "rungs": lambda numbers: f"recipes that may end after {_names(numbers)} epochs",
 }
 _TABLE = ("problem", "rows", "columns", "train_rows", "target_names", "test_share", "baselines")
 
@@ -67,8 +79,10 @@ def say_differences(was: Values, now: Values) -> list[str]:
         >>> say_differences({"checksum": "a"}, {"checksum": "b"})
         ['the table has changed since: as many rows, with other values']
     """
-    if set(was) != set(now):
+    if not set(was) ^ set(now) <= set(NEWER):
         return ["another version of regaug has written it"]
+    usual = {name: NEWER[name] for name in NEWER if name in was or name in now}
+    was, now = {**usual, **was}, {**usual, **now}
     changed = [name for name in now if run_key({name: was[name]}) != run_key({name: now[name]})]
     told = [name for name in changed if not set(_FOLLOWS.get(name, ())) & set(changed)]
     return [_say(name, was[name], now[name]) for name in told]

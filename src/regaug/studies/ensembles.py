@@ -5,6 +5,7 @@ baselines, are rows of their own. Weights are those of :mod:`regaug.ensemble.wei
 one split has chosen is judged on another.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -17,7 +18,7 @@ from regaug.exceptions import StoreError
 from regaug.metrics import Scores, evaluate
 from regaug.runs.record import RunRecord
 from regaug.studies.config import StudyConfig
-from regaug.studies.selection import Selection, choose
+from regaug.studies.selection import Selection, choose, reach
 from regaug.studies.steps import Steps
 from regaug.studies.targets import TARGETS, Targets
 
@@ -161,16 +162,13 @@ def _steps(
         return None
     first = [tried[0].scores.get("test") for tried in selection.recipes]
     best = [choose(tried, config.metric).scores.get("test") for tried in selection.recipes]
-    steps = [
-        first,
-        best,
-        rows[config.reference],
-        rows[NETS],
-        *([rows[AUTO]] if AUTO in rows else []),
-    ]
+    own_rows = (rows[config.reference], rows[NETS], *([rows[AUTO]] if AUTO in rows else []))
+    steps = dict(zip(_STEPS, (first, best, *own_rows), strict=False))
+    if any(math.isfinite(reach(tried[0].run)) for tried in selection.recipes):
+        del steps[_STEPS[0]]  # the default recipe has not been trained to the end everywhere
     errors = {
         name: [None if own is None else own.value(config.metric) for own in scores]
-        for name, scores in zip(_STEPS, steps, strict=False)
+        for name, scores in steps.items()
     }
     is_known = any(all(value is not None for value in own) for own in errors.values())
     return Steps.from_errors(errors, metric=config.metric) if is_known else None

@@ -19,6 +19,7 @@ from regaug._outputs import is_free
 from regaug.exceptions import StoreError
 from regaug.methods import NO_ROWS, ROWS
 from regaug.runs.store import STUDY, Store, is_same, read_study
+from regaug.studies.budget import Asked
 from regaug.studies.config import REFERENCE, StudyConfig
 from regaug.studies.differences import say_differences
 from regaug.studies.plan import QUICK_METHODS, QUICK_SPLITS, QUICK_TRIALS, SPLITS, TRIALS
@@ -82,17 +83,44 @@ def claim_place(
                 raise
 
 
+def find_about(
+    out: Path, configuration: Mapping[str, JSON], about: Mapping[str, JSON]
+) -> Mapping[str, Any] | None:
+    """Return what is kept with a study, of which this much is known; None if there is none.
+
+    Args:
+        out: The folder of all studies.
+        configuration: Some of its configuration, ``problem`` among it.
+        about: Some of what is kept with it.
+    """
+    for table in _tables(out, _stem(str(configuration["problem"]))):
+        for own in _studies_in(table):
+            known = {name: own.configuration.get(name) for name in configuration}
+            kept = {name: own.about.get(name) for name in about}
+            if is_same({"a": known, "b": kept}, {"a": configuration, "b": about}):
+                return own.about
+    return None
+
+
 def name_study(
-    config: StudyConfig, *, quick: bool, splits: int | None = None, split: str | None = None
+    config: StudyConfig,
+    *,
+    quick: bool,
+    splits: int | None = None,
+    split: str | None = None,
+    asked: Asked | None = None,
 ) -> str:
     """Return what the folder of a study is called: what was asked for beside the defaults.
 
-    ``splits`` and ``split`` are what the user asked for, None if nothing.
+    ``splits`` and ``split`` are what the user asked for, None if nothing; ``asked`` is what was
+    asked for of the study of a network, whose size is chosen.
 
     Example:
         >>> config = StudyConfig("houses.csv", methods.names(), (), TRIALS, SPLITS, "mae", 0.25)
         >>> name_study(config, quick=False)
         'full-mae'
+        >>> name_study(config, quick=False, asked=Asked(max_minutes=20.0))
+        'full-20-minutes-mae'
     """
     usual, trials, number = (
         (QUICK_METHODS, QUICK_TRIALS, QUICK_SPLITS) if quick else (methods.names(), TRIALS, SPLITS)
@@ -105,9 +133,17 @@ def name_study(
         words += ["integers"] if config.keep_integers else []
         usual = tuple(name for name in usual if methods.get(name).as_maker() is not None)
         own = tuple(name for name in own if name not in (NO_ROWS, ROWS))
-    words += [] if set(own) == set(usual) else [_say_methods(config.methods)]
-    words += [] if config.trials == trials else [f"trials-{config.trials}"]
-    words += [] if splits in (None, number) else [f"splits-{splits}"]
+    if asked is not None:
+        words += [] if asked.methods is None else [_say_methods(asked.methods)]
+        words += [] if asked.trials is None else [f"trials-{asked.trials}"]
+        words += [] if asked.epochs is None else [f"epochs-{asked.epochs}"]
+        words += [] if asked.fair == "epochs" else ["same-time"]
+        words += [] if asked.max_minutes is None else [f"{asked.max_minutes:g}-minutes"]
+        words += [] if splits is None else [f"splits-{splits}"]
+    else:
+        words += [] if set(own) == set(usual) else [_say_methods(config.methods)]
+        words += [] if config.trials == trials else [f"trials-{config.trials}"]
+        words += [] if splits in (None, number) else [f"splits-{splits}"]
     words += [] if split is None else [f"split-{split}"]
     words += [] if config.metric == "rmse" else [_slug(config.metric)]
     words += [] if config.search == "random" else [config.search]

@@ -62,8 +62,16 @@ def leaderboard(
     plain = reference_name(comparison.reference)
     below = f"* differs from {plain}, all comparisons taken together"
     is_starred = any(row.is_significant for row in comparison.rows)
-    said = [below if is_starred else "", comparison.explanation, *notes]
+    said = [below if is_starred else "", comparison.explanation, about_cases(comparison), *notes]
     return TextTable(title, header, rows, [note for note in said if note])
+
+
+def about_cases(comparison: Comparison) -> str:
+    """Say what the intervals are about where a single split is repeated; else nothing."""
+    if not comparison.repeated:
+        return ""
+    cases = formatting.count(comparison.n_splits, comparison.case)
+    return f"one split, {cases} with other seeds: intervals say how much seeds vary"
 
 
 def best_rows(text: TextTable, comparison: Comparison, names: Sequence[str]) -> TextTable:
@@ -95,7 +103,8 @@ def show_cells(comparison: Comparison, row: Row) -> dict[str, str]:
 
     ``failed`` says on how many splits it failed; the others are as in the row.
     """
-    failed = f"failed on {row.n_failed} of {comparison.n_splits} splits" if row.n_failed else ""
+    cases = formatting.count(comparison.n_splits, comparison.case)
+    failed = f"failed on {row.n_failed} of {cases}" if row.n_failed else ""
     return {
         "tier": "" if row.tier is None else str(row.tier),
         "mean": formatting.number(row.mean),

@@ -1,31 +1,29 @@
 """What a study is going to do: its configuration and its runs."""
 
+import time as clock
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Any, cast
 
 from regaug import _random, methods
 from regaug._checks import check_integer
 from regaug._random import Stream
-from regaug.data.base import Split
 from regaug.data.scaling import StandardizedSplit, is_skewed
 from regaug.ensemble.prepared import default_names
-from regaug.exceptions import ArgumentError
-from regaug.methods import MAKERS, NO_ROWS, ROWS
-from regaug.metrics import METRICS, MetricName, Mode, logged_metric
-from regaug.problems import Cost, Problem
+from regaug.methods import MAKERS, NO_ROWS
+from regaug.problems import Problem
 from regaug.runs.run import Run, run_key
-from regaug.runs.threads import one_thread
+from regaug.studies.budget import Asked, Budget, Extent, choose_budget, measure_paces
 from regaug.studies.config import REFERENCE, Search, StudyConfig
-from regaug.studies.limits import describe_groups, leave_out_by_mask
-from regaug.studies.rehearsal import leave_out_by_place, rehearse
+from regaug.studies.eligibility import find_baselines, leave_out
+from regaug.studies.limits import describe_groups
+from regaug.studies.logged import check_logged, draw_logged, look_at
+from regaug.studies.makers import draw_makers, with_cost
+from regaug.studies.rehearsal import rehearse
 from regaug.studies.search import draw_settings
-from regaug.training.baselines import PREDICTORS, baseline_names
-from regaug.training.estimators import check_estimator
-from regaug.training.logged import LoggedTraining
-from regaug.training.recipe import draw_recipes
+from regaug.training.baselines import PREDICTORS
+from regaug.training.recipe import draw_network_recipes, draw_recipes, network_epochs
 from regaug.training.settings import Settings
 
 QUICK_METHODS = (REFERENCE, "mixup", "c-mixup", "ada", "foma-rho")
@@ -34,21 +32,7 @@ TRIALS, QUICK_TRIALS = 6, 3
 SPLITS, QUICK_SPLITS = 10, 5
 # Recipes of the first stage: so many for each trial of the second one, and not fewer than that.
 RECIPES_PER_TRIAL, FEWEST_RECIPES = 2, 6
-# New rows for every training row in a usual run of a regressor.
-USUAL_SHARE = 0.5
-# What a recipe says of any network; all else is about the form of the table net.
-_ANY_NETWORK = (
-    "epochs",
-    "batch_size",
-    "learning_rate",
-    "weight_decay",
-    "optimizer",
-    "schedule",
-    "clip",
-    "patience",
-    "patience_share",
-    "metric",
-)
+_LOGARITHM = "The target is positive and skewed: half the recipes fit its logarithm."
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,12 +46,14 @@ class Plan:
             second stage have other recipes when they run: each split chooses its own
             (:func:`regaug.studies.rounds.plan_rounds`).
         notes: What a reader should know, in sentences.
+        budget: How large it is, for a network of one's own; None for tables.
     """
 
     config: StudyConfig
     problem: Problem
     runs: Sequence[Run]
     notes: Sequence[str]
+    budget: Budget | None = None
 
 
 def make_plan(
@@ -85,34 +71,37 @@ def make_plan(
 
     ``settings`` are the only ones that are tried of every method, without a search for a recipe;
     drawn ones if None. ``baselines`` says whether to fit them beside the nets. All else is as in
-    :func:`regaug.compare`.
+    :func:`regaug.compare`. Of a network of one's own nothing is measured: see
+    :func:`measure_budget` and :func:`make_network_plan`.
     """
+    names, left_out = _check_methods(methods, quick), []
+    if settings is None or problem.kind == "estimator":
+        names, left_out = leave_out(problem, names)
+    if settings is None and problem.kind == "network":
+        asked = Asked(None if methods is None else names, trials, quick=quick)
+        budget = choose_budget(asked, names, Extent.of(problem))
+        budget = replace(budget, notes=(*left_out, *budget.notes))
+        return make_network_plan(problem, budget, seed=seed, search=search)
     usual = 1 if settings is not None else QUICK_TRIALS if quick else TRIALS
     count = check_integer("trials", usual if trials is None else trials, 1)
     check_integer("seed", seed, 0)
     if (training := problem.lightning) is not None:
         problem = look_at(problem, training)
-        count = _check_logged(training, count, trials, search)
-    names, left_out = leave_out(problem, _check_methods(methods, quick))
+        count = check_logged(training, count, trials, search)
     notes, recipes = [*problem.notes, *describe_groups(problem), *left_out], []
     own = {name: [settings[name]] for name in names} if settings is not None else {}
-    is_net = problem.kind != "estimator"
-    may_log = settings is None and is_net and not problem.is_scaled and _is_skewed(problem.splits)
+    may_log = settings is None and problem.kind == "table" and _may_log(problem)
     if may_log:
-        notes.append("The target is positive and skewed: half the recipes fit its logarithm.")
+        notes.append(_LOGARITHM)
     config = _configure(problem, names, count, seed, search)
-    if not is_net:
-        problem = _with_cost(problem)
-        own = own or _draw_makers(config, names)
+    if problem.kind == "estimator":
+        problem = with_cost(problem)
+        own = own or draw_makers(config)
     elif settings is None and training is not None:
-        own = {name: _draw_logged(training, name, config) for name in names}
+        own = draw_logged(training, config)
     elif settings is None:
         recipes = _draw_recipes(problem, max(FEWEST_RECIPES, RECIPES_PER_TRIAL * count), seed)
-        for name in names:
-            rows, reach = config.train_rows, config.reach
-            tried = enumerate(draw_settings(name, count, seed=seed, rows=rows, reach=reach))
-            # Until each split has chosen its own, the first recipes stand in.
-            own[name] = [replace(recipes[n % len(recipes)], method_settings=v) for n, v in tried]
+        own = _draw_trials(config, recipes)
     config = replace(
         config,
         recipes=len(recipes),
@@ -123,16 +112,80 @@ def make_plan(
     return Plan(config, problem, plan_runs(config, recipes, own, may_log=may_log), notes)
 
 
-def look_at(problem: Problem, training: LoggedTraining) -> Problem:
-    """Return the problem of somebody else's training with what a look at it has shown."""
-    facts = training.facts
-    mode: Mode = "max" if METRICS[problem.metric].higher_is_better else "min"
-    return replace(
-        problem,
-        metric=cast(MetricName, logged_metric(facts.judged_by, mode)),
-        cost=Cost(facts.step_seconds),
-        notes=[*problem.notes, *facts.notes],
+def measure_budget(problem: Problem, asked: Asked, *, seed: int = 0, jobs: int = 1) -> Budget:
+    """Find out how large the study of a network is to be: a short warm-up, then a plan that fits.
+
+    Args:
+        problem: What is to be learned, with a network of one's own.
+        asked: What somebody wants.
+        seed: Decides the steps that are measured.
+        jobs: Workers.
+    """
+    names, left_out = leave_out(problem, _check_methods(asked.methods, asked.quick))
+    extent, clocks = Extent.of(problem), (clock.perf_counter(), clock.process_time())
+    paces = measure_paces(problem, names, seed=seed)
+    # What others do on the machine is part of the paces; baselines are no quicker.
+    wall, own = clock.perf_counter() - clocks[0], clock.process_time() - clocks[1]
+    extent = extent.slowed(max(1.0, wall / max(own, 1e-3)))
+    budget = choose_budget(asked, names, extent, paces, fewer=QUICK_METHODS, jobs=jobs, spent=wall)
+    return replace(budget, notes=(*left_out, *budget.notes))
+
+
+def make_network_plan(
+    problem: Problem, budget: Budget, *, seed: int = 0, search: Search = "random"
+) -> Plan:
+    """Decide everything that a study of a network will do, by its budget.
+
+    A problem with a single split is repeated with other seeds.
+    """
+    check_integer("seed", seed, 0)
+    if budget.rows is not None:
+        problem = problem.subsample(budget.rows, seed=seed)
+    problem = problem.with_splits(budget.splits)
+    config = replace(
+        _configure(problem, budget.methods, budget.trials, seed, search),
+        baselines=budget.baselines,
+        recipes=budget.recipes,
+        repeats=budget.splits if problem.is_repeated else 1,
+        epochs=budget.epochs,
+        fair=budget.fair,
+        rungs=budget.rungs,
     )
+    rows, number = len(problem.splits[0].train), max(1, budget.recipes)
+    recipes = draw_network_recipes(
+        number, seed=seed, rows=rows, epochs=budget.longest, metric=problem.metric
+    )
+    notes = [*problem.notes, *describe_groups(problem)]
+    may_log = budget.recipes > 1 and _may_log(problem)
+    if may_log:
+        notes.append(_LOGARITHM)
+    tried = _draw_trials(config, recipes)
+    config = replace(config, recipe=_recipe_key(recipes))
+    runs = plan_runs(config, recipes if budget.recipes else [], tried, may_log=may_log)
+    # Split by split: what is finished when the time is over is worth something then.
+    later = [run for run in runs if run.stage == "method"]
+    later.sort(key=lambda run: (run.trial, run.split))
+    runs = [*(run for run in runs if run.stage != "method"), *later]
+    return Plan(config, problem, runs, [*notes, *budget.notes], budget)
+
+
+def _draw_trials(config: StudyConfig, recipes: Sequence[Settings]) -> dict[str, list[Settings]]:
+    """Return the settings of every method's trials.
+
+    Until each split has chosen its own, the first recipes stand in.
+    """
+    own = {}
+    lengths = dict(zip(config.methods, config.epochs, strict=False))
+    for name in config.methods:
+        tried = draw_settings(
+            name, config.trials, seed=config.seed, rows=config.train_rows, reach=config.reach
+        )
+        like = [recipes[number % len(recipes)] for number in range(config.trials)]
+        own[name] = [
+            replace(recipe, method_settings=v, epochs=lengths.get(name, recipe.epochs))
+            for recipe, v in zip(like, tried, strict=True)
+        ]
+    return own
 
 
 def plan_runs(
@@ -174,109 +227,14 @@ def plan_runs(
     return runs
 
 
-def leave_out(problem: Problem, names: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
-    """Return the methods that can act on a problem, and a sentence for those that cannot.
-
-    For a regressor these are the methods that make rows; what the others are compared with is no
-    new rows, and rows from elsewhere stand beside, if there are any.
-    """
-    if problem.lightning is not None:
-        return _leave_out_logged(problem.lightning, names)
-    if problem.kind != "estimator":
-        by_mask, sentences = leave_out_by_mask(problem, names)
-        by_place, more = leave_out_by_place(problem, by_mask)
-        return by_place, [*sentences, *more]
-    if ROWS in names and not problem.rows:
-        raise ArgumentError(
-            "`methods` must not have 'rows' without such rows, got none. Give them as `rows`."
-        )
-    others = [name for name in names if name not in (REFERENCE, NO_ROWS, ROWS)]
-    lacking = [
-        name for name in others if name not in MAKERS and methods.get(name).as_maker() is None
-    ]
-    makers = [name for name in others if name not in lacking]
-    wanted = (NO_ROWS, *makers, *([ROWS] if problem.rows else []))
-    if lacking and len(wanted) == 1:
-        raise ArgumentError(
-            f"`methods` must make new rows for a regressor, got {', '.join(lacking)}, which can "
-            "make none. Choose others, such as 'mixup' or 'cems'."
-        )
-    said = f"Left out, as no rows of a table can be made that way: {', '.join(lacking)}."
-    return wanted, [said] if lacking else []
-
-
-def _leave_out_logged(
-    training: LoggedTraining, names: Sequence[str]
-) -> tuple[tuple[str, ...], list[str]]:
-    kept, sentences = training.leave_out(names)
-    if len(names) > 1 and len(kept) == 1:
-        raise ArgumentError(
-            f"`methods` must have one that can act on the module, got none. {' '.join(sentences)}"
-        )
-    return kept, sentences
-
-
-def _baselines(problem: Problem) -> tuple[str, ...]:
-    """Return what stands beside: nothing where the rows are not ours to know."""
-    if problem.kind == "lightning":
-        return ()
-    # A regressor that is one of them is there anyway, without new rows.
-    return tuple(name for name in baseline_names(problem.splits[0]) if name != problem.model)
-
-
-def _with_cost(problem: Problem) -> Problem:
-    """Check a regressor on some rows; return the problem with what a run takes."""
-    first = problem.splits[0]
-    with one_thread():  # as every run
-        seconds = check_estimator(problem.make_regressor(first, 0), first)
-    return replace(problem, cost=Cost(0.0, (1.0 + USUAL_SHARE) * seconds))
-
-
-def _draw_makers(config: StudyConfig, names: Sequence[str]) -> dict[str, list[Settings]]:
-    """Return what is tried of the methods that make rows for a regressor."""
-    # An epoch stands for a fit.
-    plain = Settings(epochs=1, metric=config.metric)
-    options: dict[str, Any] = {"seed": config.seed, "rows": config.train_rows, "kind": config.kind}
-    return {
-        name: [
-            replace(plain, method_settings=own)
-            for own in draw_settings(name, config.trials, **options)
-        ]
-        for name in names
-    }
-
-
 def _draw_recipes(problem: Problem, count: int, seed: int) -> list[Settings]:
-    rows = len(problem.splits[0].train)
-    recipes = draw_recipes(count, seed=seed, rows=rows, metric=problem.metric)
+    rows, metric = len(problem.splits[0].train), problem.metric
     if problem.is_stacked:
+        recipes = draw_recipes(count, seed=seed, rows=rows, metric=metric)
         return [replace(own, halve=True) for own in recipes]
-    return [Settings(**{name: getattr(own, name) for name in _ANY_NETWORK}) for own in recipes]
-
-
-def _draw_logged(training: LoggedTraining, name: str, config: StudyConfig) -> list[Settings]:
-    """Draw the settings of a method for a training whose recipe is the user's own."""
-    drawn = draw_settings(name, config.trials, seed=config.seed, rows=config.train_rows)
-    usual = Settings(epochs=training.epochs, batch_size=training.facts.batch_size)
-    return [replace(usual, method_settings=training.adapt(own)) for own in drawn]
-
-
-def _check_logged(training: LoggedTraining, count: int, trials: int | None, search: Search) -> int:
-    """Return how many settings of a method are tried with a training that is the user's own."""
-    if search != "random":
-        raise ArgumentError(
-            f"`search` must be 'random' for a Lightning module, got {search!r}: its settings are "
-            "drawn with regard to where the module lets a method act."
-        )
-    if training.facts.has_test:
-        return count
-    if trials not in (None, 1):
-        raise ArgumentError(
-            f"`trials` must be 1 where no test rows judge what was chosen, got {trials}: the best "
-            "of several settings on the validation rows would look better than it is. Give the "
-            "data module a test_dataloader, or leave `trials` out."
-        )
-    return 1
+    # The net for tables by itself, as some of its rows must not be mixed.
+    epochs = network_epochs(rows)
+    return draw_network_recipes(count, seed=seed, rows=rows, epochs=epochs, metric=metric)
 
 
 def _recipe_key(settings: Sequence[Settings]) -> str:
@@ -299,7 +257,7 @@ def _configure(
     return StudyConfig(
         problem=problem.name,
         methods=names,
-        baselines=_baselines(problem),
+        baselines=find_baselines(problem),
         trials=trials,
         splits=len(splits),
         metric=problem.metric,
@@ -323,9 +281,11 @@ def _configure(
     )
 
 
-def _is_skewed(splits: Sequence[Split]) -> bool:
+def _may_log(problem: Problem) -> bool:
     """Tell whether all targets are positive and those to train on strongly skewed."""
-    if isinstance(splits[0], StandardizedSplit):  # its scale is given, without a logarithm
+    splits = problem.splits[:1] if problem.is_repeated else problem.splits
+    # Those that have a scale have one without a logarithm.
+    if problem.is_scaled or isinstance(splits[0], StandardizedSplit):
         return False
     if any(bool((part.y <= 0).any()) for split in splits for part in split.parts.values()):
         return False

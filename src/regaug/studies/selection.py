@@ -1,5 +1,6 @@
 """Which runs count, and which of them a split's own validation rows choose."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -11,6 +12,8 @@ from regaug.runs.run import Run
 from regaug.studies.config import REFERENCE, StudyConfig
 
 Place = tuple[str, int | None, int]
+# Of a study that has run out of time; one says what it has seen, and that nothing is sure.
+FEWEST_SPLITS = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +46,11 @@ def select(config: StudyConfig, records: Sequence[RunRecord]) -> Selection:
     all methods have finished it on all splits.
     """
     splits = range(config.splits)
-    firsts = {_place(own): own for own in records if own.run.stage == "recipe"}
+    firsts = {
+        _place(own): own
+        for own in sorted(records, key=lambda own: reach(own.run))  # the furthest comes last
+        if own.run.stage == "recipe"
+    }
     found = {_place(own): own for own in records if own.run.stage != "recipe"}
     trials = [
         trial
@@ -77,6 +84,24 @@ def select(config: StudyConfig, records: Sequence[RunRecord]) -> Selection:
     return Selection(chosen, best, len(trials), tried, recipes)
 
 
+def finished_splits(config: StudyConfig, records: Sequence[RunRecord]) -> int | None:
+    """Return how many of the first splits count if not one setting is finished on all of them.
+
+    Runs of a network are done split by split, so that a study that has run out of time can be
+    judged by the splits that are finished; None if that is not necessary, or not enough.
+    """
+    if not config.epochs:
+        return None
+    known = {(own.run.stage, *_place(own)) for own in records}
+
+    def is_finished(split: int) -> bool:
+        recipes = {("recipe", REFERENCE, number, split) for number in range(config.recipes)}
+        return recipes | {("method", name, 0, split) for name in config.methods} <= known
+
+    whole = next((n for n in range(config.splits) if not is_finished(n)), config.splits)
+    return whole if FEWEST_SPLITS <= whole < config.splits else None
+
+
 def choose(tried: Sequence[RunRecord], metric: str) -> RunRecord:
     """Return the record with the best validation error; of equal ones the first."""
     return min(tried, key=lambda record: record.validation_error(metric))
@@ -106,7 +131,17 @@ def train_as(run: Run, recipe: Run) -> Run:
     if run.settings is None or recipe.settings is None:
         return run
     own = run.settings.method_settings
-    return replace(run, settings=replace(recipe.settings, method_settings=own), log=recipe.log)
+    # How long a training is, is the method's own where all are to take the same time.
+    settings = replace(
+        recipe.settings, method_settings=own, epochs=run.settings.epochs, stop_after=None
+    )
+    return replace(run, settings=settings, log=recipe.log)
+
+
+def reach(run: Run) -> float:
+    """Return the epoch at which a run pauses; infinite if it does not."""
+    stop = None if run.settings is None else run.settings.stop_after
+    return math.inf if stop is None else stop
 
 
 def _place(record: RunRecord) -> Place:

@@ -97,6 +97,7 @@ class Comparison:
         rows: The best mean first, those without a mean last.
         targets: Number of targets; of several, errors are divided by their spread
             (:class:`regaug.metrics.Metric`).
+        repeated: Whether the splits are one split, repeated with other seeds.
     """
 
     metric: str
@@ -109,6 +110,12 @@ class Comparison:
     smallest_change: float | None
     rows: tuple[Row, ...]
     targets: int = 1
+    repeated: bool = False
+
+    @property
+    def case(self) -> str:
+        """What there are several of: ``"split"``, or ``"repetition"`` of a single one."""
+        return "repetition" if self.repeated else "split"
 
     @property
     def title(self) -> str:
@@ -185,12 +192,13 @@ class Comparison:
             baselines=[row["name"] for row in rows if row["is_baseline"]],
             combined=[row["name"] for row in rows if row.get("is_combined", False)],
             targets=values.get("targets", 1),  # earlier files do not say it
+            repeated=values.get("repeated", False),  # nor this
             **{name: values[name] for name in options},
         )
 
     @property
     def _test(self) -> PairedTest:
-        factor = variance_factor(self.n_splits, self.test_share, self.independent)
+        factor = variance_factor(self.n_splits, self.test_share, self.independent or self.repeated)
         return PairedTest(self.metric, factor, self.level)
 
     @cached_property
@@ -209,6 +217,7 @@ def analyze(
     independent: bool = False,
     level: float = 0.95,
     targets: int = 1,
+    repeated: bool = False,
 ) -> Comparison:
     """Compare the methods of a study with plain training.
 
@@ -231,6 +240,8 @@ def analyze(
             the variance of the mean is then s^2 / J, and ``test_share`` has no effect.
         level: Confidence level of all intervals, in [0.5, 0.999].
         targets: Number of targets that the values are means over; for what they are called.
+        repeated: Whether the values are of one split, trained with other seeds: seeds are
+            independent draws, and the intervals say how much these vary, and nothing of other rows.
 
     Returns:
         A row for every name, the best mean first.
@@ -244,7 +255,8 @@ def analyze(
     level = check_range("level", level, 0.5, 0.999)
     table = _table(errors, metric, reference, {"baselines": baselines, "combined": combined})
     n_splits = len(table[reference])
-    test = PairedTest(metric, variance_factor(n_splits, test_share, independent), level)
+    factor = variance_factor(n_splits, test_share, independent or repeated)
+    test = PairedTest(metric, factor, level)
     means = {name: test.mean(values) for name, values in table.items()}
     ranked = _rank(means, METRICS[metric].sign, reference)
     nets = [name for name in table if name not in (*baselines, *combined)]
@@ -295,6 +307,7 @@ def analyze(
         ),
         rows=tuple(rows),
         targets=targets,
+        repeated=repeated,
     )
 
 

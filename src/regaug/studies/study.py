@@ -20,7 +20,8 @@ from regaug.formatting import as_html, count
 from regaug.metrics import Scores, as_signed, is_logged
 from regaug.runs.record import RunRecord
 from regaug.runs.run import Run
-from regaug.runs.store import Store
+from regaug.runs.store import Store, read_study
+from regaug.studies.budget import Budget
 from regaug.studies.checks import Check, find_checks
 from regaug.studies.config import StudyConfig
 from regaug.studies.details import SHOWN, Details, describe_rows
@@ -29,12 +30,12 @@ from regaug.studies.facts import Facts, read_facts
 from regaug.studies.latest import find_study
 from regaug.studies.leaderboard import best_rows, leaderboard
 from regaug.studies.names import COMBINED_NAMES
-from regaug.studies.selection import select
+from regaug.studies.selection import finished_splits, select
 from regaug.studies.statistics import Comparison, analyze
 from regaug.studies.steps import Steps
 from regaug.studies.targets import TARGETS, Targets, read_targets
 from regaug.studies.verdict import Verdict, make_verdict
-from regaug.training.recipe import HIDDEN
+from regaug.training.recipe import HIDDEN, NETWORK_SPACE, SPACE
 from regaug.training.settings import Settings
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ class Study:
         folder: Where it is kept; None if nowhere.
         data: The table it is about, if it is at hand.
         notes: What else a reader should know.
+        planned: How the study of a network was planned, and what was left out, in sentences.
     """
 
     config: StudyConfig
@@ -84,6 +86,7 @@ class Study:
     folder: Path | None = None
     data: Data | None = field(default=None, repr=False)
     notes: Sequence[str] = ()
+    planned: Sequence[str] = ()
 
     @classmethod
     def open(cls, folder: str | Path) -> Self:
@@ -103,7 +106,9 @@ class Study:
                 "the command that started it again, which writes it anew."
             )
         study = cls.read(config, records, targets=targets, facts=read_facts(folder))
-        return replace(study, folder=folder, diagnosis=read_diagnosis(folder))
+        kept = read_study(folder).about.get("budget")
+        planned = Budget.from_dict(kept).notes if isinstance(kept, dict) else ()
+        return replace(study, folder=folder, diagnosis=read_diagnosis(folder), planned=planned)
 
     @classmethod
     def read(
@@ -119,6 +124,11 @@ class Study:
         Ensembles need the targets of every split; without them, and where runs have not kept their
         predictions, single runs are compared.
         """
+        whole, fewer = config, finished_splits(config, records)
+        if fewer is not None:
+            config = replace(config, splits=fewer)
+            records = [own for own in records if own.run.split < fewer]
+            targets = None if targets is None else targets[:fewer]
         selection = select(config, records)
         rows = judge(config, selection, targets)
         errors = {
@@ -134,9 +144,10 @@ class Study:
             test_share=config.test_share,
             independent=config.independent,
             targets=config.targets,
+            repeated=config.is_repeated,
         )
         return cls(
-            config=config,
+            config=whole,
             records=records,
             chosen=selection.chosen,
             best=selection.best,
@@ -163,8 +174,9 @@ class Study:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all settings that were asked for were compared."""
-        return self.trials == self.config.trials
+        """Whether all settings that were asked for were compared, on all splits."""
+        is_whole = self.comparison.n_splits == self.config.splits
+        return is_whole and self.trials == self.config.trials
 
     @cached_property
     def checks(self) -> tuple[Check, ...]:
@@ -175,6 +187,7 @@ class Study:
             records=self.records,
             chosen={name: [record.run for record in own] for name, own in self.chosen.items()},
             facts=self.facts,
+            space=NETWORK_SPACE if self.config.epochs else SPACE,
         )
 
     def __str__(self) -> str:
@@ -198,7 +211,7 @@ class Study:
         return as_html(self._headline(), self.verdict.text, leaderboard(self.comparison), checks)
 
     def _headline(self) -> str:
-        config, splits = self.config, count(self.comparison.n_splits, "split")
+        config, splits = self.config, count(self.comparison.n_splits, self.comparison.case)
         tried = f"{count(self.trials, 'setting')} of each of {count(len(config.methods), 'method')}"
         rows = f"{count(config.rows, 'row')}, {count(config.columns, 'input')}; "
         return f"{config.problem}: {rows if config.rows else ''}{tried} on {splits}."

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from regaug.ensemble.contents import AUTO
+from regaug.formatting import count
 from regaug.methods import NO_ROWS
 from regaug.metrics import METRICS
 from regaug.studies.advice import advise
@@ -73,6 +74,7 @@ def make_verdict(comparison: Comparison, *, leaks: Sequence[str] = ()) -> Verdic
         about_mean or _beside(comparison, winner),
         "" if about_mean else _ties(comparison, helps),
         _nets(comparison, helps, hurts),
+        _about_seeds(comparison),
         _remarks(comparison),
         advice,
     )
@@ -107,7 +109,7 @@ def _beside(comparison: Comparison, winner: str | None) -> str:
     """Say what the baselines have done better, if anything is sure."""
     best, nets = _best_baseline(comparison), _nets_of(comparison)
     if best is not None and not nets:
-        return f"{_title(comparison, best)} is the best of what worked on every split."
+        return f"{_title(comparison, best)} is the best of what worked on every {comparison.case}."
     if best is None or winner is None:
         return ""
     change = comparison.paired(winner, nets[0].name)
@@ -157,7 +159,7 @@ def _nets(comparison: Comparison, helps: Sequence[Row], hurts: Sequence[Row]) ->
     if not tried:
         return f"There is no augmentation to compare with {plain}."
     if all(row.mean is None for row in tried):
-        return "No augmentation worked on every split."
+        return f"No augmentation worked on every {comparison.case}."
     if comparison.n_splits == 1:
         return _single_split(comparison, plain)
     if helps:
@@ -176,23 +178,21 @@ def _nets(comparison: Comparison, helps: Sequence[Row], hurts: Sequence[Row]) ->
 def _smallest(comparison: Comparison) -> str:
     """Say what the study could have seen."""
     if comparison.smallest_change is None:
-        return f"With {comparison.n_splits} splits only large differences can be seen."
+        return f"With {_cases(comparison)} only large differences can be seen."
     size = amount(Change(comparison.smallest_change), comparison.unit)
-    return (
-        f"A change of less than about {size} could not have been seen with {comparison.n_splits} "
-        "splits."
-    )
+    return f"A change of less than about {size} could not have been seen with {_cases(comparison)}."
 
 
 def _without_reference(comparison: Comparison, plain: str) -> str:
     failed = comparison.row(comparison.reference).n_failed
     text = (
         f"{_start(plain)} gave no finite {comparison.title} on {failed} of "
-        f"{comparison.n_splits} splits, so nothing can be measured against it"
+        f"{_cases(comparison)}, so nothing can be measured against it"
     )
     has_net = any(row.mean is not None for row in comparison.augmentations)
     other = "anything else" if comparison.reference == NO_ROWS else "any other net"
-    return f"{text}." if has_net else f"{text}; nor did {other} work on every split."
+    nor = f"nor did {other} work on every {comparison.case}"
+    return f"{text}." if has_net else f"{text}; {nor}."
 
 
 def _single_split(comparison: Comparison, plain: str) -> str:
@@ -214,7 +214,22 @@ def _remarks(comparison: Comparison) -> str:
     failed = [row.name for row in comparison.augmentations if row.n_failed]
     metric = comparison.title
     names = ", ".join(failed)
-    return f"Left out, without a finite {metric} on every split: {names}." if failed else ""
+    every = f"every {comparison.case}"
+    return f"Left out, without a finite {metric} on {every}: {names}." if failed else ""
+
+
+def _about_seeds(comparison: Comparison) -> str:
+    """Say what the repetitions of a single split tell, and what they do not."""
+    if not comparison.repeated or comparison.n_splits == 1:
+        return ""
+    return (
+        f"All {comparison.n_splits} repetitions have the same split and other seeds: the intervals "
+        "say how much seeds vary, not how other test rows would turn out."
+    )
+
+
+def _cases(comparison: Comparison) -> str:
+    return count(comparison.n_splits, comparison.case)
 
 
 def _best_baseline(comparison: Comparison) -> Row | None:

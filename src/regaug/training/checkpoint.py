@@ -178,6 +178,7 @@ def describe(method: str, settings: Settings, split: Split) -> dict[str, object]
     """Return plain values that say which training this is, wherever it pauses."""
     options = replace(settings, stop_after=None).to_dict()
     own = options.pop("method_settings")
+    options.pop("stop_after", None)  # whoever goes on from here may pause elsewhere
     return {
         "method": method,
         **{f"settings.{name}": value for name, value in options.items()},

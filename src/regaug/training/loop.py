@@ -43,7 +43,7 @@ def fit(
     *,
     machine: Machine | None = None,
     checkpoint: str | Path | Checkpoints | None = None,
-    record: Sequence[Recorded] = ("train", "validation", "test"),
+    record: Sequence[Recorded] | Mapping[Recorded, int] = ("train", "validation", "test"),
     progress: bool = False,
 ) -> RunResult:
     """Train a model with a method; keep the epoch with the best validation error.
@@ -65,7 +65,8 @@ def fit(
             from it, to the same result as without the interruption. Or
             :class:`regaug.training.checkpoint.Checkpoints`, which may save less often, and may
             ask the training to pause.
-        record: Parts whose error is in the history; ``"validation"`` always is.
+        record: Parts whose error is in the history, or after how many epochs each is looked at;
+            ``"validation"`` always is, after every epoch.
         progress: Show a progress bar with the current validation error.
 
     Returns:
@@ -109,12 +110,14 @@ class _Training:
         settings: Settings,
         fabric: Any,
         machine: Machine,
-        record: Sequence[Recorded],
+        record: Sequence[Recorded] | Mapping[Recorded, int],
     ) -> None:
         ready = methods.get(name).prepare(settings.method_settings, seed=settings.seed)
         self.name, self.settings = name, replace(settings, method_settings=ready.settings)
         self.split, self.fabric, self.model = split, fabric, model
         self.recorded = {part: _recorded_rows(split, part) for part in ("validation", *record)}
+        own = record if isinstance(record, Mapping) else dict.fromkeys(record, 1)
+        self.every: dict[Recorded, int] = {**own, "validation": 1}
         self.batches = TrainingBatches(split)
         groups, at = self.batches.groups, ready.at(model)
         if self.batches.has_mask and at is not None:
@@ -208,7 +211,10 @@ class _Training:
         losses = [self._step(epoch, number, *batch) for number, batch in batches]
         self.model.eval()
         self._share_buffers()
-        errors = {part: self._error(part) for part in self.recorded}
+        done = epoch + 1
+        last = self.settings.epochs
+        due = [part for part, n in self.every.items() if done % n == 0 or done == last]
+        errors = {part: self._error(part) for part in due}
         loss, train, test = sum(losses) / len(losses), errors.get("train"), errors.get("test")
         self.history.append(Epoch(loss, train, errors["validation"], test))
         if is_best(self.history, self.best_epoch, self.settings):

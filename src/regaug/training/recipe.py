@@ -1,14 +1,17 @@
-"""What good training of the table net means: a default that needs no search, and what to try.
+"""What good training means: a default that needs no search, and what to try.
 
-Four ingredients are unusual. Periodic features let a small net learn what wiggles. Columns that
-matter more, as a Gaussian process finds, are larger inputs. A ridge regression that comes first, so
-that the net learns what it leaves, keeps a net that has seen few rows from being worse than a line.
-And it is a running mean of the weights that is judged after every epoch. ``python -m
-benchmarks.atlas.recipes`` takes the recipe apart, one line per ingredient
+For the table net, and at the end for any other network, of which less is known.
+
+Four ingredients of the table net's are unusual. Periodic features let a small net learn what
+wiggles. Columns that matter more, as a Gaussian process finds, are larger inputs. A ridge
+regression that comes first, so that the net learns what it leaves, keeps a net that has seen few
+rows from being worse than a line. And it is a running mean of the weights that is judged after
+every epoch. ``python -m benchmarks.atlas.recipes`` takes the recipe apart, one line per ingredient
 (benchmarks/results/atlas/recipes.md). Rates, schedules and decay differ from table to table, so
 several of them are tried and averaged.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -42,7 +45,20 @@ PORTFOLIO: tuple[Mapping[str, Any], ...] = (
     {"spread": 0.3},
     {"linear": False, "learning_rate": 5e-3},
 )
-_BATCH, _LARGEST_BATCH = 32, 512
+# The same of a network that is not known: modest, around what most people begin with.
+NETWORK_SPACE: Space = {
+    "learning_rate": Between(2e-4, 5e-3, log=True),
+    "weight_decay": Between(1e-6, 3e-2, log=True),
+    "schedule": OneOf(("cosine", "constant")),
+}
+NETWORK_PORTFOLIO: tuple[Mapping[str, Any], ...] = (
+    {"learning_rate": 3e-3},
+    {"schedule": "constant", "learning_rate": 5e-4},
+    {"weight_decay": 1e-2, "learning_rate": 2e-3},
+)
+# Steps of a network's training that is long enough, and the epochs that these may be.
+_NETWORK_STEPS, _FEWEST_NETWORK_EPOCHS, _MOST_NETWORK_EPOCHS = 2_000, 10, 60
+_BATCH, _LARGEST_BATCH, _LARGEST_NETWORK_BATCH = 32, 512, 128
 # Epochs without progress; more of them where the rate falls and the last epochs may be the best.
 _PATIENCE, _LONG_PATIENCE, _PATIENCE_SHARE = 15, 60, 0.5
 # Epochs of a table of up to so many training rows; with more rows there are fewer.
@@ -54,15 +70,13 @@ def default_recipe(rows: int) -> Settings:
 
     Batches grow with the table and epochs get fewer, so that a large one does not take forever.
     """
-    rows, batch_size = check_integer("rows", rows, 1), _BATCH
-    while batch_size < _LARGEST_BATCH and rows >= 32 * batch_size:
-        batch_size *= 2
+    rows = check_integer("rows", rows, 1)
     epochs = _EPOCHS * _USUAL_ROWS // max(rows, _USUAL_ROWS)
     return Settings(
         epochs=max(epochs, _FEWEST_EPOCHS),
         patience=_PATIENCE,
         patience_share=_PATIENCE_SHARE,
-        batch_size=batch_size,
+        batch_size=_batch_size(rows, _LARGEST_BATCH),
         learning_rate=2e-3,
         weight_decay=1e-2,
         frequencies=8,
@@ -97,6 +111,62 @@ def draw_recipes(
         rng = _random.numpy_generator(Stream.RECIPES, seed, number)
         recipes.append(_changed(usual, {name: own.draw(rng) for name, own in SPACE.items()}))
     return recipes[:count]
+
+
+def network_epochs(rows: int) -> int:
+    """Return how many epochs a network is trained for on so many rows, if nobody says.
+
+    Example:
+        >>> network_epochs(1_200), network_epochs(100_000)
+        (60, 10)
+    """
+    steps = max(1, rows // _batch_size(rows, _LARGEST_NETWORK_BATCH))
+    epochs = math.ceil(_NETWORK_STEPS / steps)
+    return min(max(epochs, _FEWEST_NETWORK_EPOCHS), _MOST_NETWORK_EPOCHS)
+
+
+def draw_network_recipes(
+    count: int, *, seed: int, rows: int, epochs: int, metric: MetricName = "rmse"
+) -> list[Settings]:
+    """Return recipes to try with a network of which nothing is known.
+
+    All take the same epochs and batches, so that they can be compared half-way and so that the time
+    they take is known. None stops early: the best epoch counts anyway.
+
+    Args:
+        count: How many; fewer of them are the first ones of more.
+        seed: Decides the draws.
+        rows: Rows to train on.
+        epochs: Epochs of a training.
+        metric: The error that chooses an epoch.
+
+    Example:
+        >>> first, second = draw_network_recipes(2, seed=0, rows=1_200, epochs=30)
+        >>> first.learning_rate, first.schedule, second.learning_rate
+        (0.001, 'cosine', 0.003)
+    """
+    usual = Settings(
+        epochs=epochs,
+        batch_size=_batch_size(check_integer("rows", rows, 1), _LARGEST_NETWORK_BATCH),
+        learning_rate=1e-3,
+        weight_decay=1e-4,
+        schedule="cosine",
+        metric=metric,
+    )
+    recipes = [usual, *(replace(usual, **changes) for changes in NETWORK_PORTFOLIO)]
+    for number in range(len(recipes), check_integer("count", count, 1)):
+        rng = _random.numpy_generator(Stream.RECIPES, seed, number)
+        drawn: dict[str, Any] = {name: own.draw(rng) for name, own in NETWORK_SPACE.items()}
+        recipes.append(replace(usual, **drawn))
+    return recipes[:count]
+
+
+def _batch_size(rows: int, largest: int) -> int:
+    """Return a size of batches that grows with the rows."""
+    size = _BATCH
+    while size < largest and rows >= 32 * size:
+        size *= 2
+    return size
 
 
 def _changed(usual: Settings, changes: Mapping[str, Any]) -> Settings:

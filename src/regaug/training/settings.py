@@ -131,11 +131,9 @@ class Settings:
         return cls(**{**values, "method_settings": listed})
 
 
-# What hardly any network but the table net has other than so, and what few trainings have.
-_RARE = (
-    *("patience_share", "frequencies", "spread", "linear", "relevance", "average", "halve"),
-    "stop_after",
-)
+# What hardly any network but the table net has other than so.
+_TABLE_NET = ("frequencies", "spread", "linear", "relevance", "average", "halve")
+_RARE = ("patience_share", *_TABLE_NET, "stop_after")
 _USUAL = {name: getattr(Settings, name) for name in _RARE}
 
 
