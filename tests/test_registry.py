@@ -56,10 +56,9 @@ def test_a_method_of_ones_own_is_one_of_all():
 
 
 def test_a_study_compares_it(monkeypatch, shorten):
-    from regaug.studies import plan
 
     shorten(monkeypatch, 2)
-    monkeypatch.setattr(plan, "baseline_names", lambda split: ("mean",))
+    monkeypatch.setattr("regaug.studies.eligibility.baseline_names", lambda split: ("mean",))
     regaug.methods.register("big-noise", NOISE)
     table = make_manifold("sine", n=60)
     study = regaug.compare(table, methods=["erm", "big-noise"], trials=1, splits=2)

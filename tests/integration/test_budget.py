@@ -14,7 +14,6 @@ from regaug.data.datasets.synthetic import make_manifold
 from regaug.exceptions import ArgumentError, StoreError
 from regaug.problems import LoadedSplits, Problem
 from regaug.runs.store import Store
-from regaug.studies import budget as budget_module
 from regaug.studies import plan as plan_module
 from regaug.studies.compare import compare
 from regaug.studies.study import Study
@@ -22,6 +21,8 @@ from regaug.training.pace import Pace
 
 METHODS = ["mixup", "foma-rho"]
 SIZE = {"methods": METHODS, "trials": 1, "epochs": 8}
+
+BASELINES = "regaug.studies.eligibility.baseline_names"
 
 
 def make_net(split):
@@ -39,16 +40,14 @@ def make_problem(splits=1, **options):
 
 @pytest.fixture(autouse=True)
 def _few_baselines(monkeypatch):
-    for module in (plan_module, budget_module):
-        monkeypatch.setattr(module, "baseline_names", lambda split: ("mean", "ridge"))
+    monkeypatch.setattr(BASELINES, lambda split: ("mean", "ridge"))
 
 
 @pytest.fixture(scope="module")
 def one(tmp_path_factory):
     """A study of one split, with nothing asked for but its length."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (plan_module, budget_module):
-            patch.setattr(module, "baseline_names", lambda split: ("mean", "ridge"))
+        patch.setattr(BASELINES, lambda split: ("mean", "ridge"))
         return compare(make_problem(), out=tmp_path_factory.mktemp("one"), **SIZE)
 
 

@@ -27,7 +27,7 @@ def _short(monkeypatch):
 
     monkeypatch.setattr(plan_module, "draw_recipes", recipes)
     monkeypatch.setattr(plan_module, "FEWEST_RECIPES", 2)
-    monkeypatch.setattr(plan_module, "baseline_names", few_baselines)
+    monkeypatch.setattr("regaug.studies.eligibility.baseline_names", few_baselines)
 
 
 def few_baselines(split):
@@ -189,7 +189,7 @@ def test_a_data_set_too_large_for_memory_gives_the_same_and_travels_too(monkeypa
         return Problem(splits, make_pair_net, is_scaled=True, name="large", **functions)
 
     # Baselines scale what is in memory themselves.
-    monkeypatch.setattr(plan_module, "baseline_names", lambda split: ("mean",))
+    monkeypatch.setattr("regaug.studies.eligibility.baseline_names", lambda split: ("mean",))
     expected = regaug.compare(problem(), methods=["mixup"], trials=1)
     monkeypatch.setattr(partition_module, "MOST_BYTES", 1000)
     large = problem()

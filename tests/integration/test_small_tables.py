@@ -13,7 +13,6 @@ from regaug.data.tabular.generation import generate
 from regaug.ensemble import blend, entry
 from regaug.exceptions import ArgumentError
 from regaug.integrations.sklearn import AugmentedMLPRegressor, AugmentingSampler
-from regaug.studies import plan
 from regaug.training import Settings, fit_many, recipe
 
 ROWS, COLUMNS, TARGETS = (20, 21, 25, 30, 40), (1, 2, 60), (1, 2)
@@ -29,7 +28,9 @@ def _tiny(monkeypatch):
         monkeypatch.setattr(
             module, "default_recipe", lambda rows: replace(usual(rows), epochs=1, relevance=False)
         )
-    monkeypatch.setattr(plan, "baseline_names", lambda split: ("mean", "ridge"))
+    monkeypatch.setattr(
+        "regaug.studies.eligibility.baseline_names", lambda split: ("mean", "ridge")
+    )
     monkeypatch.setattr(blend, "BASELINES", ("ridge",))
 
 

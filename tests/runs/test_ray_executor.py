@@ -23,7 +23,6 @@ from regaug.runs import ray_executor
 from regaug.runs.executors import pending
 from regaug.runs.ray_executor import run_on_ray, running_ray
 from regaug.runs.store import Store
-from regaug.studies import plan as plans
 from regaug.studies.compare import compare
 
 pytestmark = pytest.mark.serial
@@ -38,7 +37,7 @@ def ray():
 @pytest.fixture
 def table(monkeypatch, shorten):
     shorten(monkeypatch, 3)
-    monkeypatch.setattr(plans, "baseline_names", lambda split: ("mean",))
+    monkeypatch.setattr("regaug.studies.eligibility.baseline_names", lambda split: ("mean",))
     return data.load("synthetic-sine", n=60)
 
 

@@ -11,14 +11,15 @@ from regaug.data.arrays import ArrayData
 from regaug.data.base import Info, Part, Split
 from regaug.data.splits import random_split
 from regaug.problems import Problem
-from regaug.studies import plan as module
 from regaug.studies.compare import compare
 
 
 @pytest.fixture(autouse=True)
 def _baselines(monkeypatch):
     # Boosting takes longer than all the nets of a small study.
-    monkeypatch.setattr(module, "baseline_names", lambda split: ("mean", "ridge"))
+    monkeypatch.setattr(
+        "regaug.studies.eligibility.baseline_names", lambda split: ("mean", "ridge")
+    )
 
 
 def make_data(x, y):
@@ -110,7 +111,7 @@ def count_false_findings(patch, repeats, trials=4, hidden=(128, 128)):
     """How many of so many studies call a copy of plain training different from it."""
     copies = {f"copy-{i}": methods.get("erm") for i in range(8)}
     patch.setattr(methods, "METHODS", {**methods.METHODS} | copies)
-    patch.setattr(module, "baseline_names", lambda split: ("mean",))
+    patch.setattr("regaug.studies.eligibility.baseline_names", lambda split: ("mean",))
     count = 0
     for seed in range(repeats):
         problem = replace(Problem.from_table(make_null(seed), splits=5, seed=seed), hidden=hidden)

@@ -20,7 +20,7 @@ from regaug.training.settings import Settings
 def _small(monkeypatch, shorten):
     shorten(monkeypatch, 4)
     monkeypatch.setattr(module, "QUICK_METHODS", ("erm", "mixup"))
-    monkeypatch.setattr(module, "baseline_names", lambda split: ("mean",))
+    monkeypatch.setattr("regaug.studies.eligibility.baseline_names", lambda split: ("mean",))
 
 
 def make_data(n=80):

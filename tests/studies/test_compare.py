@@ -30,7 +30,6 @@ from regaug.runs import tasks
 from regaug.runs.store import Store
 from regaug.runs.tasks import Workforce, make_tasks
 from regaug.runs.worker import Worker
-from regaug.studies import budget as budget_module
 from regaug.studies import plan as module
 from regaug.studies import targets as targets_module
 from regaug.studies.compare import Progress, compare, run_plan
@@ -52,8 +51,7 @@ RUNS = RECIPES * 3 + 3 * 4 * 3 + 2 * 3
 
 def make_small(patch):
     """Make studies small: the length of a training and the baselines are no arguments of theirs."""
-    patch.setattr(module, "baseline_names", lambda split: ("mean", "ridge"))
-    patch.setattr(budget_module, "baseline_names", lambda split: ("mean", "ridge"))
+    patch.setattr("regaug.studies.eligibility.baseline_names", lambda split: ("mean", "ridge"))
     patch.setattr(module, "draw_recipes", lambda *n, **o: short_recipes(*n, **o, epochs=6))
 
 

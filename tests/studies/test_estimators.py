@@ -19,7 +19,6 @@ from regaug.data.datasets.synthetic import make_manifold
 from regaug.exceptions import ArgumentError, ArgumentTypeError
 from regaug.methods import Method
 from regaug.problems import Problem
-from regaug.studies import plan as module
 from regaug.studies.compare import compare
 from regaug.studies.eligibility import leave_out
 from regaug.studies.folders import name_study
@@ -29,7 +28,9 @@ from regaug.studies.study import Study
 
 @pytest.fixture(autouse=True)
 def _baselines(monkeypatch):
-    monkeypatch.setattr(module, "baseline_names", lambda split: ("mean", "ridge"))
+    monkeypatch.setattr(
+        "regaug.studies.eligibility.baseline_names", lambda split: ("mean", "ridge")
+    )
 
 
 def make_data(n=80):

@@ -58,7 +58,7 @@ def is_there(x):
 
 @pytest.fixture
 def short(monkeypatch, shorten):
-    monkeypatch.setattr(module, "baseline_names", lambda split: ("mean",))
+    monkeypatch.setattr("regaug.studies.eligibility.baseline_names", lambda split: ("mean",))
     monkeypatch.setattr(module, "FEWEST_RECIPES", 1)
     shorten(monkeypatch, 2)
 

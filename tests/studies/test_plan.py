@@ -16,7 +16,6 @@ from regaug.exceptions import ArgumentError, UnknownNameError
 from regaug.methods import Reach
 from regaug.problems import LoadedSplits, Problem
 from regaug.runs.tasks import make_tasks
-from regaug.studies import plan as module
 from regaug.studies.config import StudyConfig
 from regaug.studies.plan import make_plan, plan_runs
 from regaug.studies.search import draw_settings
@@ -28,7 +27,9 @@ METHODS = ("erm", "c-mixup", "foma-rho")
 
 @pytest.fixture(autouse=True)
 def _few_baselines(monkeypatch):
-    monkeypatch.setattr(module, "baseline_names", lambda split: ("mean", "ridge"))
+    monkeypatch.setattr(
+        "regaug.studies.eligibility.baseline_names", lambda split: ("mean", "ridge")
+    )
 
 
 def make_problem(n=60, splits=3, **options):

@@ -11,7 +11,6 @@ import pytest
 from regaug.data import read_table
 from regaug.problems import Problem
 from regaug.report.page import render
-from regaug.studies import plan
 from regaug.studies.compare import compare
 from regaug.studies.study import Study
 
@@ -33,7 +32,9 @@ def study_of(shorten):
     def make(units, **options):
         with pytest.MonkeyPatch.context() as patch:
             shorten(patch, 4)
-            patch.setattr(plan, "baseline_names", lambda split: ("mean", "ridge"))
+            patch.setattr(
+                "regaug.studies.eligibility.baseline_names", lambda split: ("mean", "ridge")
+            )
             return compare(
                 make_table(units), methods=["erm", "mixup"], trials=1, splits=2, **options
             )

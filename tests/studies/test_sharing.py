@@ -11,14 +11,15 @@ from regaug.runs.origins import Origins
 from regaug.runs.store import Store
 from regaug.runs.tasks import leave_out_done, make_tasks
 from regaug.runs.worker import Worker
-from regaug.studies import plan as module
 from regaug.studies.compare import compare
 from regaug.studies.plan import make_plan
 
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch, shorten):
-    monkeypatch.setattr(module, "baseline_names", lambda split: ("mean", "ridge"))
+    monkeypatch.setattr(
+        "regaug.studies.eligibility.baseline_names", lambda split: ("mean", "ridge")
+    )
     shorten(monkeypatch, 10, 3)
 
 

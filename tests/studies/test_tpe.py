@@ -16,7 +16,6 @@ from regaug.metrics import Scores
 from regaug.runs.record import RunRecord
 from regaug.runs.run import Run
 from regaug.runs.store import Store
-from regaug.studies import plan as plans
 from regaug.studies.compare import compare
 from regaug.studies.config import StudyConfig
 from regaug.studies.latest import find_study
@@ -209,7 +208,7 @@ def test_a_run_without_an_error_counts_as_the_worst():
 
 def make_table(patch, shorten):
     shorten(patch, 3)
-    patch.setattr(plans, "baseline_names", lambda split: ("mean",))
+    patch.setattr("regaug.studies.eligibility.baseline_names", lambda split: ("mean",))
     return data.load("synthetic-sine", n=60)
 
 
@@ -279,7 +278,7 @@ def test_no_time_left_in_a_round_starts_no_other_round(table, tmp_path):
 
 def test_the_command_searches_and_knows_what_is_done(monkeypatch, tmp_path, shorten):
     shorten(monkeypatch, 2)
-    monkeypatch.setattr(plans, "baseline_names", lambda split: ())
+    monkeypatch.setattr("regaug.studies.eligibility.baseline_names", lambda split: ())
     options = ["--search", "tpe", "--trials", "6", "--splits", "2", "-m", "erm", "-j", "1"]
     command = ["compare", "diabetes", *options, "--out", str(tmp_path), "--json"]
     first, again = (CliRunner().invoke(app, command) for _ in range(2))

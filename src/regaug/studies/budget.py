@@ -19,11 +19,11 @@ from regaug.runs.run import Run
 from regaug.runs.tasks import estimate_baseline
 from regaug.runs.threads import one_thread
 from regaug.studies.config import REFERENCE, Fair
+from regaug.studies.eligibility import find_baselines
 from regaug.studies.names import listed
 from regaug.studies.rehearsal import rehearse
 from regaug.studies.search import suit
 from regaug.studies.selection import reach
-from regaug.training.baselines import baseline_names
 from regaug.training.pace import Pace, measure_pace
 from regaug.training.recipe import draw_network_recipes, network_epochs
 
@@ -106,8 +106,7 @@ class Extent:
         """Look at the first split of a problem."""
         first = problem.splits[0]
         sizes = [len(part) for part in (first.train, first.validation, first.test)]
-        names = baseline_names(first)
-        seconds = {name: estimate_baseline(name, first.train) for name in names}
+        seconds = {name: estimate_baseline(name, first.train) for name in find_baselines(problem)}
         splits = 1 if problem.has_one_split else len(problem.splits)
         return cls(splits, sum(sizes), sizes[0], seconds)
 

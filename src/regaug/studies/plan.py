@@ -74,7 +74,7 @@ def make_plan(
     :func:`regaug.compare`. Of a network of one's own nothing is measured: see
     :func:`measure_budget` and :func:`make_network_plan`.
     """
-    names, left_out = _check_methods(methods, quick), []
+    names, left_out = _check_methods(methods, quick), list[str]()
     if settings is None or problem.kind == "estimator":
         names, left_out = leave_out(problem, names)
     if settings is None and problem.kind == "network":
