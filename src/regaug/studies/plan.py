@@ -141,10 +141,8 @@ def make_network_plan(
     recipes = draw_network_recipes(
         number, seed=seed, rows=rows, epochs=budget.longest, metric=problem.metric
     )
-    notes, known = (
-        list(problem.notes),
-        problem.splits[:1] if problem.is_repeated else problem.splits,
-    )
+    notes = list(problem.notes)
+    known = problem.splits[:1] if problem.is_repeated else problem.splits
     may_log = budget.recipes > 1 and not problem.is_scaled and _is_skewed(known)
     if may_log:
         notes.append(_LOGARITHM)
