@@ -178,7 +178,7 @@ def _judged_by(
         return parts.monitor, [
             f"The data have no test_dataloader: {parts.monitor} of the validation rows, which "
             "choose the epoch, is what is compared, so all values are somewhat too good; every "
-            "method has one setting, its default, since nothing could judge a choice."
+            "method has one setting, since nothing could judge a choice."
         ]
     if not _has(module, "test_step"):
         name = parts.test_metric or parts.monitor
