@@ -262,8 +262,9 @@ def children_of(parent):
 @pytest.mark.serial
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
-def test_ten_kills_of_a_study_with_two_workers_leave_no_trace(tmp_path, monkeypatch, whole):
-    log, folder, kills = tmp_path / "log", tmp_path / "study", 10
+@pytest.mark.parametrize("kills", [3, 10])
+def test_kills_of_a_study_with_two_workers_leave_no_trace(tmp_path, monkeypatch, whole, kills):
+    log, folder = tmp_path / "log", tmp_path / "study"
     monkeypatch.setenv(LOG, str(log))
     monkeypatch.setenv(PAUSE, "0.5")
     rng = np.random.default_rng(0)
