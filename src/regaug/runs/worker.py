@@ -17,7 +17,7 @@ from regaug.runs.unfinished import CHECKPOINTS, Unfinished, clear_all
 from regaug.training import RunResult, Settings, fit, fit_many
 from regaug.training.baselines import fit_baseline
 from regaug.training.estimators import NewRows, fit_estimator
-from regaug.training.logged import LoggedTraining
+from regaug.training.logged import LoggedResult, LoggedTraining
 from regaug.training.scores import MOST_TRAINING_ROWS
 from regaug.training.settings import Recorded
 from regaug.training.state import write_state
@@ -74,8 +74,6 @@ class Worker:
         Those have paused, or another process trains them.
         """
         problem = self.problems[task[0].problem]
-        if problem.lightning is not None:
-            return [self._train_logged(problem.lightning, run) for run in task]
         if task[0].is_baseline:
             return self._fit_baselines(task, problem)
         if problem.kind == "estimator":
@@ -147,8 +145,7 @@ class Worker:
 
     def _is_kept(self, run: Run) -> bool:
         problem = self.problems[run.problem]
-        is_net = problem.kind in ("table", "network")
-        return is_net and not run.is_baseline and not problem.is_stacked
+        return not run.is_baseline and not problem.is_stacked and problem.kind != "estimator"
 
     def _fit(self, run: Run) -> RunRecord | None:
         """Train one net by itself; None if it has paused, or somebody else does it."""
@@ -182,9 +179,11 @@ class Worker:
 
     def _train(
         self, run: Run, unfinished: Unfinished | None = None
-    ) -> tuple[RunRecord, RunResult | None]:
+    ) -> tuple[RunRecord, RunResult | LoggedResult | None]:
         """Return what came out of a training, without a result if it has diverged."""
         problem, settings = self.problems[run.problem], run.settings or Settings()
+        if problem.lightning is not None:  # whose checkpoints would be pickle files
+            return self._train_logged(problem.lightning, run)
         split = self._prepare(run.problem, run.split, run.log)
         while True:
             try:
@@ -206,14 +205,16 @@ class Worker:
                 if unfinished is None or not unfinished.drop_latest():
                     raise
 
-    def _train_logged(self, training: LoggedTraining, run: Run) -> RunRecord:
+    def _train_logged(
+        self, training: LoggedTraining, run: Run
+    ) -> tuple[RunRecord, LoggedResult | None]:
         """Train once by somebody else's trainer."""
         split = self.problems[run.problem].splits[run.split]
         try:
             result = training.train(run.split, run.method, run.settings or Settings())
         except (DivergedError, NonFiniteError):  # of an augmentation, on what was left of a net
-            return RunRecord.diverged(run, split)
-        return RunRecord.of_logged(run, result, split, details=self.details)
+            return RunRecord.diverged(run, split), None
+        return RunRecord.of_logged(run, result, split, details=self.details), result
 
     def _record(self, run: Run, result: RunResult) -> RunRecord:
         split = self.problems[run.problem].splits[run.split]
