@@ -2,16 +2,17 @@
 
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache, partial
-from inspect import signature
-from typing import Self, cast, overload
+from inspect import Parameter, signature
+from pathlib import Path
+from typing import Any, Literal, Self, cast, overload
 
-import torch
 from torch import Tensor, nn
 
 from regaug import _random
 from regaug._checks import check_choice, check_integer
+from regaug._scripts import ImportedScripts, blaming, find_in_script, part_source
 from regaug.data import info, load
 from regaug.data.base import Data, Split
 from regaug.data.scaling import StandardizedSplit, standardize
@@ -24,6 +25,10 @@ from regaug.models.mlp import NetForm
 from regaug.training.recipe import HIDDEN
 
 MakeNet = Callable[..., nn.Module]
+Kind = Literal["table", "network"]
+
+# What a problem is called that nobody has given a name, and a study in a file.
+UNNAMED, IN_FILE = "splits", "problem"
 
 # A study of more rows than that looks at so many of them.
 MOST_ROWS = 12_000
@@ -101,6 +106,8 @@ class Problem:
         hidden: Widths of the hidden layers of the table net.
         notes: What a reader should know, in sentences.
         cost: About what an epoch takes.
+        source: How a command names it: ``/path/study.py:problem``, or a data set; empty if it
+            cannot.
 
     Example:
         >>> import regaug
@@ -114,13 +121,14 @@ class Problem:
     model: MakeNet | None = None
     metric: MetricName = "rmse"
     places: Sequence[str] | None = None
-    name: str = "splits"
+    name: str = UNNAMED
     targets: Sequence[str] = field(default=(), kw_only=True)
     is_scaled: bool = field(default=False, kw_only=True)
     independent: bool = field(default=False, kw_only=True)
     hidden: Sequence[int] = field(default=HIDDEN, kw_only=True)
     notes: Sequence[str] = field(default=(), kw_only=True)
     cost: Cost = field(default=Cost(), kw_only=True)
+    source: str = field(default="", kw_only=True)
 
     def __post_init__(self) -> None:
         check_choice("metric", self.metric, tuple(METRICS))
@@ -224,7 +232,49 @@ class Problem:
         if facts.task == "table":
             return cls.from_table(load(name), splits=splits, metric=metric)
         made = LoadedSplits(partial(_split_named, name), splits)
-        return cls(made, NETWORKS[facts.task], metric, name=name)
+        return cls(made, NETWORKS[facts.task], metric, name=name, source=name)
+
+    @classmethod
+    def from_file(cls, source: str | Path) -> "Problem":
+        """Get the problem that a Python file of your own defines, as ``regaug compare`` does.
+
+        Args:
+            source: The file, and after a colon the name of a problem in it, or of a function that
+                returns one and takes no arguments: ``"study.py:make_problem"``. The name is
+                ``problem`` if it is left out. What lies beside the file can be imported by it.
+
+        Raises:
+            UnknownNameError: There is no such file, or nothing in it that is called so.
+            ScriptError: The file itself fails; the error shows the line.
+        """
+        path, name = part_source(str(source))
+        name = name or IN_FILE
+        found = find_in_script(path, name)
+        file = Path(path).expanduser()
+        what = f"`{name}` of {file.name} must"
+        if callable(found) and not isinstance(found, type):
+            needed = [own.name for own in signature(found).parameters.values() if _is_needed(own)]
+            if needed:
+                raise ArgumentTypeError(
+                    f"{what} be called without arguments, got a function that needs "
+                    f"{', '.join(needed)}. Give them defaults, or write a function that calls it."
+                )
+            with blaming():
+                found = found()
+            what += " return"
+        else:
+            what += " be"
+        if not isinstance(found, Problem):
+            came = found.__name__ if isinstance(found, type) else type(found).__name__
+            raise ArgumentTypeError(f"{what} a regaug.Problem, got {came}.")
+        own = file.stem if name == IN_FILE else f"{file.stem}-{name}"
+        called = own if found.name == UNNAMED else found.name
+        return replace(found, name=called, source=f"{file.resolve()}:{name}")
+
+    @property
+    def kind(self) -> Kind:
+        """What learns: the net for a ``"table"``, or a ``"network"`` of one's own."""
+        return "table" if self.model is None else "network"
 
     @property
     def is_stacked(self) -> bool:
@@ -253,14 +303,37 @@ class Problem:
         return net
 
     def checksum(self) -> str:
-        """Return eight digits that differ for other rows."""
+        """Return eight digits that differ for other rows.
+
+        Inputs that are not in memory are known by their shape and the rows that they belong to:
+        reading them all takes too long.
+        """
         digest = 0
         for split in self.splits:
             for part in split.parts.values():
                 digest = zlib.crc32(part.y.contiguous().numpy().tobytes(), digest)
-                inputs = torch.as_tensor(part.x[:])
-                digest = zlib.crc32(inputs.contiguous().numpy().tobytes(), digest)
+                if isinstance(part.x, Tensor):
+                    inputs = part.x.contiguous().numpy().tobytes()
+                else:
+                    inputs = f"{tuple(part.x.shape)}".encode() + part.rows.tobytes()
+                digest = zlib.crc32(inputs, digest)
         return f"{digest:08x}"
+
+    def __reduce__(self) -> tuple[Callable[..., "Problem"], tuple[object, ...]]:
+        # The files come first, as what follows may be defined in them.
+        return _restored, (ImportedScripts(), type(self), vars(self))
+
+
+def _restored(scripts: ImportedScripts, kind: type[Problem], state: dict[str, Any]) -> Problem:
+    problem = object.__new__(kind)
+    vars(problem).update(state)
+    return problem
+
+
+def _is_needed(parameter: Parameter) -> bool:
+    """Tell whether a function cannot be called without this argument."""
+    is_several = parameter.kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
+    return parameter.default is Parameter.empty and not is_several
 
 
 def make_lstnet(split: Split, seed: int) -> nn.Module:

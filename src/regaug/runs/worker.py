@@ -2,10 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
+from pathlib import Path
 
+from regaug._scripts import blaming
 from regaug.data.base import Split
 from regaug.exceptions import DivergedError, NonFiniteError
 from regaug.problems import Problem
+from regaug.runs.nets import write_net
 from regaug.runs.record import RunRecord
 from regaug.runs.run import Run
 from regaug.training import Machine, RunResult, Settings, fit, fit_many
@@ -24,17 +27,24 @@ class Worker:
     """Does the runs of some problems.
 
     With ``details`` the records keep what a report shows: learning curves and some predictions.
-    Stacked runs end ``until`` a time, in seconds since 1970, with the best they have then.
+    Stacked runs end ``until`` a time, in seconds since 1970, with the best they have then. With a
+    study's ``folder`` the weights of every other net are left there: see :mod:`regaug.runs.nets`.
     """
 
     def __init__(
-        self, problems: Sequence[Problem], *, details: bool = False, until: float | None = None
+        self,
+        problems: Sequence[Problem],
+        *,
+        details: bool = False,
+        until: float | None = None,
+        folder: Path | None = None,
     ) -> None:
         self.problems: Mapping[str, Problem] = {problem.name: problem for problem in problems}
-        self.details, self.until = details, until
+        self.details, self.until, self.folder = details, until, folder
         self._recorded: tuple[Recorded, ...] = ("train", "validation", "test") if details else ()
         self._prepare = lru_cache(maxsize=32)(self._prepare_split)
 
+    @blaming()
     def do(self, task: Task) -> list[RunRecord]:
         """Return what came out of every run of a task."""
         problem = self.problems[task[0].problem]
@@ -77,6 +87,8 @@ class Worker:
             )
         except (DivergedError, NonFiniteError):  # no reason to end all the others
             return RunRecord.diverged(run, problem.splits[run.split])
+        if self.folder is not None and problem.kind == "network":
+            write_net(self.folder, run, result.weights)
         return self._record(run, result)
 
     def _record(self, run: Run, result: RunResult) -> RunRecord:
@@ -87,5 +99,5 @@ class Worker:
         return self.problems[problem].split(number, log=log)
 
     def __reduce__(self) -> tuple[object, ...]:
-        problems = tuple(self.problems.values())
-        return partial(type(self), problems, details=self.details, until=self.until), ()
+        problems, own = tuple(self.problems.values()), {"details": self.details}
+        return partial(type(self), problems, until=self.until, folder=self.folder, **own), ()

@@ -32,6 +32,7 @@ from regaug.studies.differences import say_differences
 from regaug.studies.facts import describe, write_facts
 from regaug.studies.folders import Place, claim_place, name_study
 from regaug.studies.latest import REPORT, mark_latest
+from regaug.studies.networks import describe_network, finish_network
 from regaug.studies.plan import QUICK_SPLITS, SPLITS, Plan, make_plan
 from regaug.studies.rounds import plan_rounds
 from regaug.studies.study import MODEL, Study
@@ -160,7 +161,8 @@ def compare(
                 study = run_plan(plan, place, workforce, data=source, observer=observer)
             return replace(study, folder=None)
         name = name_study(plan.config, quick=quick, splits=splits, split=split)
-        place = claim_place(Path(out).expanduser(), plan.config, name=name, given=_given(source))
+        given = _given(source, problem)
+        place = claim_place(Path(out).expanduser(), plan.config, name=name, given=given)
         # Before anything is trained.
         Output(place.folder / REPORT, name="out", force=None, is_own=has_mark)
         study = run_plan(plan, place, workforce, data=source, observer=observer)
@@ -182,10 +184,13 @@ def run_plan(
     store = Store(folder, plan.config.to_dict(), differ=say_differences)
     summary = getattr(data, "summary", plan.config.problem)
     notes = [summary, *plan.notes]
-    facts = None
-    if plan.problem.is_stacked:
+    facts, given = None, _given(data, plan.problem)
+    if plan.problem.kind == "table":
         leaks = [str(leak) for leak in getattr(data, "leaks", ())]
-        facts = describe(plan.problem.splits[0], "\n".join(notes), given=_given(data), leaks=leaks)
+        facts = describe(plan.problem.splits[0], "\n".join(notes), given=given, leaks=leaks)
+    elif plan.problem.kind == "network":
+        facts = describe_network(plan.problem, plan.notes, given=given)
+    if facts is not None:
         write_facts(folder, facts)
     notes += [*place.notes, *_borrow(plan, store, place)]
     tell = _begin(plan, store, workforce, observer, notes)
@@ -193,11 +198,15 @@ def run_plan(
     if targets is not None:
         write_targets(folder, targets)
     rounds = plan_rounds(plan.runs, store.records, config=plan.config)
-    worker, total = Worker([plan.problem], details=True), len(plan.runs)
+    worker, total = Worker([plan.problem], details=True, folder=folder), len(plan.runs)
     origins = Origins([plan.problem])
     do_runs(worker, rounds, store, total=total, workforce=workforce, report=tell, origins=origins)
     records = list(store.records().values())
     study = Study.read(plan.config, records, targets=targets, facts=facts)
+    if plan.problem.kind == "network":
+        study = finish_network(study, plan.problem, folder)
+        if study.facts is not None:
+            write_facts(folder, study.facts)
     return replace(study, folder=folder, data=data)
 
 
@@ -285,11 +294,12 @@ def _open(data: AnyData, **columns: Any) -> Problem | Data | Sequence[Split]:
     return data
 
 
-def _given(data: Data | None) -> Mapping[str, object]:
+def _given(data: Data | None, problem: Problem) -> Mapping[str, object]:
     """Return how the user named the data, for commands to copy."""
     if isinstance(data, Table):
         return data.given
-    return {} if data is None else {"source": data.info.name}
+    source = problem.source if data is None else data.info.name
+    return {"source": source} if source else {}
 
 
 @contextmanager
