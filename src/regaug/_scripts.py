@@ -144,6 +144,8 @@ def _explain(error: BaseException) -> str | None:
 
 def _is_users(filename: str, folders: list[str]) -> bool:
     """Tell whether a file is one that was imported, or lies beside or below one."""
+    if filename.startswith("<"):  # no file, such as what Python itself imports with
+        return False
     path = os.path.abspath(filename)
     if path in _imported:
         return True

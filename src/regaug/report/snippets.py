@@ -27,20 +27,17 @@ def loop_recipe(study: Study, method: str) -> str:
     at = [] if place is None else [f"acting = augment.at(net, {as_python(place)})"]
     schedule = _schedule(own, "epochs * len(batches)")
     lines = [
-        "import torch",
-        "from torch.nn.functional import mse_loss",
+        *_imports(own, ["from torch.nn.functional import mse_loss"]),
         "",
-        "from regaug import methods",
-        *_more_imports(own),
-        "",
-        "# Yours: net, and the training rows x (n, ...) and y (n, targets), standardized.",
+        "# Yours: net, and the training rows x (n, ...) and y (n, targets),",
+        f"# {_scale(study, method)}.",
         f"epochs, batch_size = {own.epochs}, {_batch_size(study, own)}",
         _settings(own, place),
         f"ready = methods.get({as_python(method)}).prepare(settings).fit(x, y)",
         "augment, batches = ready.augmentation, ready.sampler(y, batch_size, drop_last=True)",
         *at,
         f"optimizer = {_optimizer(own, 'net')}",
-        *([f"schedule = {schedule}"] if schedule else []),
+        *schedule,
         "net.train()",
         "for epoch in range(epochs):",
         "    for step, batch in enumerate(batches):",
@@ -60,17 +57,13 @@ def lightning_recipe(study: Study, method: str) -> str:
     own, place = study.settings_of(method), _place(study, method)
     named = None if place is None else _inside(place)
     schedule = _schedule(own, "module.trainer.estimated_stepping_batches")
+    callback = "from regaug.integrations.lightning import AugmentCallback"
     clip = "" if own.clip is None else f", gradient_clip_val={as_python(own.clip)}"
     made = f"methods.get({as_python(method)}).prepare(settings)"
     where = "" if named is None else f", place={as_python(named)}"
     callbacks = "[callback]"
     lines = [
-        "import torch",
-        "from lightning.pytorch import Trainer",
-        "",
-        "from regaug import methods",
-        "from regaug.integrations.lightning import AugmentCallback",
-        *_more_imports(own),
+        *_imports(own, ["from lightning.pytorch import Trainer"], [callback]),
         "",
         "",
         "def configure_optimizers(module):  # a method of your LightningModule",
@@ -78,7 +71,7 @@ def lightning_recipe(study: Study, method: str) -> str:
     ]
     if schedule:
         lines += [
-            f"    schedule = {schedule}",
+            *(f"    {line}" for line in schedule),
             '    every_step = {"scheduler": schedule, "interval": "step"}',
             '    return {"optimizer": optimizer, "lr_scheduler": every_step}',
         ]
@@ -88,8 +81,8 @@ def lightning_recipe(study: Study, method: str) -> str:
     lines += [
         "",
         "",
-        f"# Yours: module{net}; loader, of training rows (x, y), standardized, in",
-        f"# batches of {_batch_size(study, own)}.",
+        f"# Yours: module{net}; loader, of training rows (x, y),",
+        f"# {_scale(study, method)}, in batches of {_batch_size(study, own)}.",
         _settings(own, place),
         f"ready = {made}",
     ]
@@ -192,6 +185,12 @@ def _settings(own: Settings, place: object) -> str:
     return f"settings = {{\n{items}}}" if items else "settings = {}"
 
 
+def _scale(study: Study, method: str) -> str:
+    """Say what the rows are that the settings belong to."""
+    logs = ", y by its logarithm" if study.best[method].log else ""
+    return f"standardized{logs}"
+
+
 def _step(own: Settings, place: object) -> list[str]:
     """Return one step of a loop, after the progress is known."""
     on_inputs = "new_x, new_y = augment(x[batch], y[batch])"
@@ -219,21 +218,26 @@ def _optimizer(own: Settings, owner: str) -> str:
     return f"torch.optim.{kind}({owner}.parameters(), lr={rate}, weight_decay={decay})"
 
 
-def _schedule(own: Settings, total: str) -> str:
-    """Return what lowers the rate step by step; empty if nothing does."""
-    if own.schedule == "cosine":
-        return f"torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, {total})"
-    if own.schedule == "waves":
-        return f"LambdaLR(optimizer, lambda step: rate_at(step / ({total})))"
-    return ""
-
-
-def _more_imports(own: Settings) -> list[str]:
-    if own.schedule != "waves":
+def _schedule(own: Settings, total: str) -> list[str]:
+    """Return what changes the rate step by step; nothing if nothing does."""
+    if own.schedule == "constant":
         return []
-    waves = 'rate_at = Settings(learning_rate=1.0, schedule="waves").rate_at'
-    needed = ["from torch.optim.lr_scheduler import LambdaLR"]
-    return ["from regaug.training import Settings", *needed, "", waves]
+    made = "CosineAnnealingLR(optimizer, total)"
+    if own.schedule == "waves":
+        made = "LambdaLR(optimizer, lambda step: waves.rate_at(step / total))"
+    first = [f"total = {total}"]
+    if own.schedule == "waves":  # the optimizer has the rate, the schedule its factor
+        first.append('waves = Settings(learning_rate=1.0, schedule="waves")')
+    return [*first, f"schedule = {made}"]
+
+
+def _imports(own: Settings, others: Sequence[str], ours: Sequence[str] = ()) -> list[str]:
+    """Return the lines that import what settings need, and more from elsewhere and from here."""
+    named = {"cosine": "CosineAnnealingLR", "waves": "LambdaLR"}.get(own.schedule)
+    schedule = [] if named is None else [f"from torch.optim.lr_scheduler import {named}"]
+    settings = ["from regaug.training import Settings"] if own.schedule == "waves" else []
+    here = ["from regaug import methods", *ours, *settings]
+    return ["import torch", *sorted([*others, *schedule]), "", *here]
 
 
 def _batch_size(study: Study, own: Settings) -> int:
@@ -242,8 +246,7 @@ def _batch_size(study: Study, own: Settings) -> int:
 
 
 def _about_patience(own: Settings) -> str:
-    share = f", or {own.patience_share:g} of those before it," if own.patience_share else ""
     return (
-        f"# The study took the epoch with the best validation error, and ended {own.patience}\n"
-        f"# epochs{share} after it."
+        f"# The study took the epoch with the best validation error, and ended a training after\n"
+        f"# {own.patience} epochs or more without a better one."
     )

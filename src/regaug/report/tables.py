@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from statistics import median
+from statistics import fmean
 
 from regaug import formatting
 from regaug.formatting import number, percent, probability
@@ -73,7 +73,7 @@ def detail_table(study: Study) -> tuple[list[str], list[tuple[str, list[str]]]]:
 def gap_table(study: Study) -> list[tuple[str, list[str]]]:
     """Return a line for every method: its error on training and validation rows, and the gap.
 
-    Medians over the nets that the splits have chosen, at the epoch that each has chosen; only of
+    Means over the nets that the splits have chosen, at the epoch that each has chosen; only of
     methods whose runs have kept their curves.
     """
     sign, lines = METRICS[study.config.metric].sign, []
@@ -82,9 +82,9 @@ def gap_table(study: Study) -> list[tuple[str, list[str]]]:
         known = [pair for pair in pairs if pair is not None]
         if not known:
             continue
-        train, validation = (median(column) for column in zip(*known, strict=True))
-        gap = median(sign * (later - first) for first, later in known)
-        lines.append((name, [number(train), number(validation), number(gap)]))
+        train, validation = (fmean(column) for column in zip(*known, strict=True))
+        gap = number(sign * (validation - train), 3)
+        lines.append((name, [number(train), number(validation), gap]))
     return lines
 
 
