@@ -1,11 +1,14 @@
 """What is to be learned and how it is judged: splits, a network and a metric."""
 
+import ast
+import re
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache, partial
-from inspect import Parameter, signature
+from inspect import Parameter, getsource, signature
 from pathlib import Path
+from textwrap import dedent
 from typing import Any, Literal, Self, cast, overload
 
 from torch import Tensor, nn
@@ -319,6 +322,20 @@ class Problem:
                 digest = zlib.crc32(inputs, digest)
         return f"{digest:08x}"
 
+    def network_key(self) -> str:
+        """Return eight digits that differ for another network; empty for the net for tables.
+
+        They come from the layers of a net and from the code, comments aside, of its class and of
+        what makes it. Code elsewhere that these call may change unnoticed.
+        """
+        if self.kind != "network":
+            return ""
+        net = self.make_net(self.split(0), 0)
+        # What has no better words for itself says where in memory it is.
+        layers = re.sub(r"\b0x[0-9a-fA-F]+", "", repr(net))
+        words = [layers, _code_of(type(net)), _code_of(self.model)]
+        return f"{zlib.crc32(chr(10).join(words).encode()):08x}"
+
     def __reduce__(self) -> tuple[Callable[..., "Problem"], tuple[object, ...]]:
         # The files come first, as what follows may be defined in them.
         return _restored, (ImportedScripts(), type(self), vars(self))
@@ -328,6 +345,16 @@ def _restored(scripts: ImportedScripts, kind: type[Problem], state: dict[str, An
     problem = object.__new__(kind)
     vars(problem).update(state)
     return problem
+
+
+def _code_of(thing: Any) -> str:
+    """Return the code of a class or a function of the user's own; empty if it is not at hand."""
+    if str(getattr(thing, "__module__", "")).partition(".")[0] == "regaug":
+        return ""
+    try:
+        return ast.dump(ast.parse(dedent(getsource(thing))))
+    except (OSError, SyntaxError, TypeError):  # typed in, a part of a line, or not Python
+        return ""
 
 
 def _is_needed(parameter: Parameter) -> bool:

@@ -138,6 +138,18 @@ def test_the_weights_of_the_chosen_nets_are_loaded_by_the_snippet(study):
     assert isinstance(found["prediction"], torch.Tensor)
 
 
+@pytest.mark.serial
+def test_a_network_that_was_changed_is_another_study(tmp_path, monkeypatch, run):
+    path = tmp_path / "my_study.py"
+    for activation, folder in (("tanh", "trials-1-mae"), ("sigmoid", "trials-1-mae-2")):
+        path.write_text(STUDY.replace(".tanh()", f".{activation}()"))
+        monkeypatch.setattr(_scripts, "_imported", {})  # as in another process
+        result = run("compare", path, *SMALL, "-j", 1, "--out", tmp_path / "runs")
+        assert result.exit_code == 0, result.output
+        assert (tmp_path / "runs" / "my_study" / f"full-foma-rho-{folder}").is_dir()
+    assert "holds another study: the network has changed since." in result.stderr
+
+
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [

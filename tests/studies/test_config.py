@@ -38,6 +38,7 @@ CHANGES = {
     "columns": 9,
     "target_names": ("price", "tax"),
     "checksum": "a",
+    "network": "a",
     "reference": "mixup",
 }
 

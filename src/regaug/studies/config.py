@@ -38,6 +38,7 @@ class StudyConfig:
         columns: Inputs of a row.
         target_names: Names of the targets.
         checksum: Differs for other rows.
+        network: Differs for another network; empty for the table net.
         reference: The method that the others are compared with.
     """
 
@@ -59,6 +60,7 @@ class StudyConfig:
     columns: int = 0
     target_names: tuple[str, ...] = ("target",)
     checksum: str = ""
+    network: str = ""
     reference: str = REFERENCE
 
     def __post_init__(self) -> None:

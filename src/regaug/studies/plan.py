@@ -183,6 +183,7 @@ def _configure(
         columns=prod(first.train.x.shape[1:]),
         target_names=tuple(problem.targets) or default_names(first.train.y.shape[1]),
         checksum=problem.checksum(),
+        network=problem.network_key(),
     )
 
 
