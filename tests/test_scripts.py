@@ -164,3 +164,13 @@ def test_another_process_imports_the_files_before_what_they_define(write, tmp_pa
     child = [sys.executable, "-c", CHILD, str(tmp_path / "sent")]
     done = subprocess.run(child, capture_output=True, text=True, timeout=120)
     assert done.stdout == "21\n", done.stderr
+
+
+def test_a_file_that_a_worker_lacks_is_named(write):
+    path = write("x = 1\n")
+    import_script(path)
+    sent = pickle.dumps(ImportedScripts())
+    assert isinstance(pickle.loads(sent), ImportedScripts)
+    path.unlink()
+    with pytest.raises(ScriptError, match=r"no file .*study.py on .*, where a worker needs it"):
+        pickle.loads(sent)

@@ -2,6 +2,7 @@
 
 import linecache
 import os
+import socket
 import sys
 import zlib
 from collections.abc import Callable, Iterator
@@ -9,6 +10,7 @@ from contextlib import contextmanager, redirect_stdout
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
 from inspect import getmodule
+from multiprocessing import parent_process
 from pathlib import Path
 from traceback import FrameSummary, extract_tb
 from types import ModuleType
@@ -100,6 +102,13 @@ class ImportedScripts:
 
 def _import_all(paths: list[str]) -> ImportedScripts:
     for path in paths:
+        if not os.path.isfile(path):
+            raise ScriptError(
+                f"There is no file {path} on {socket.gethostname()}, where a worker needs it. Put "
+                "the file there, or into a folder that all machines have."
+            )
+        if path not in _imported and parent_process() is not None:
+            sys.stdout = sys.stderr  # a worker's: what the user's code prints is no result
         import_script(path)
     return ImportedScripts()
 

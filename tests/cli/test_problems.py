@@ -32,6 +32,7 @@ class Net(nn.Module):
         self.layer, self.head = nn.Linear(6, 4), nn.Linear(4, 1)
 
     def forward(self, x):
+        print("in the net")
         hidden = self.layer(x.flatten(1)).tanh()
         return self.head(hidden)
 
@@ -136,6 +137,12 @@ def test_the_weights_of_the_chosen_nets_are_loaded_by_the_snippet(study):
         assert error == pytest.approx(record.score("test", "mae"), rel=1e-4)
     assert not found["net"].training
     assert isinstance(found["prediction"], torch.Tensor)
+
+
+@pytest.mark.serial
+def test_a_model_of_a_table_is_refused(study, fails, houses):
+    said = fails("fit", houses, "--target", "price", "--from", study.folder, "--out", "model")
+    assert "this study is of another network" in said
 
 
 @pytest.mark.serial

@@ -26,7 +26,7 @@ from regaug.training.scores import predict
 from regaug.training.settings import Machine
 
 # Rows that are looked at, and numbers of all of them together; more change no picture.
-MOST_ROWS, FEWEST_ROWS, MOST_NUMBERS = 1_000, 100, 20_000_000
+MOST_ROWS, FEWEST_ROWS, MOST_NUMBERS = 1_000, 100, 8_000_000
 # Longer rows are not looked at: a video has millions of numbers.
 LONGEST = MOST_NUMBERS // FEWEST_ROWS
 # Seconds that putting rows through a net may take.
