@@ -10,7 +10,7 @@ from contextlib import contextmanager, redirect_stdout
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
 from inspect import getmodule
-from multiprocessing import parent_process
+from multiprocessing import current_process
 from pathlib import Path
 from traceback import FrameSummary, extract_tb
 from types import ModuleType
@@ -107,8 +107,9 @@ def _import_all(paths: list[str]) -> ImportedScripts:
                 f"There is no file {path} on {socket.gethostname()}, where a worker needs it. Put "
                 "the file there, or into a folder that all machines have."
             )
-        if path not in _imported and parent_process() is not None:
-            sys.stdout = sys.stderr  # a worker's: what the user's code prints is no result
+        # In a worker that is just being made: what the user's code prints there is no result.
+        if path not in _imported and getattr(current_process(), "_inheriting", False):
+            sys.stdout = sys.stderr
         import_script(path)
     return ImportedScripts()
 

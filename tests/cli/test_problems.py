@@ -1,12 +1,16 @@
 """``regaug compare`` for what is no table: files of the user's own, and named data sets."""
 
 import json
+import os
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
 from typer.testing import CliRunner
 
+import regaug
 from regaug import _scripts
 from regaug.cli.main import app
 from regaug.cli.problems import open_problem
@@ -140,9 +144,10 @@ def test_the_weights_of_the_chosen_nets_are_loaded_by_the_snippet(study):
 
 
 @pytest.mark.serial
-def test_a_model_of_a_table_is_refused(study, fails, houses):
-    said = fails("fit", houses, "--target", "price", "--from", study.folder, "--out", "model")
-    assert "this study is of another network" in said
+def test_a_model_of_a_table_is_refused(study, run, houses):
+    result = run("fit", houses, "--target", "price", "--from", study.folder, "--out", "model")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "this study is of another network" in result.stderr
 
 
 @pytest.mark.serial
@@ -195,15 +200,28 @@ def test_options_of_tables_are_refused(fails, file):
 
 @pytest.mark.serial
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_an_error_in_the_net_shows_the_users_line(file, run, jobs):
-    path = file.with_name(f"failing_{jobs}.py")
+def test_an_error_in_the_net_shows_the_users_line_and_nothing_is_printed(file, jobs):
+    path = file.with_name("failing.py")
     path.write_text(STUDY.replace(HIDDEN, "hidden = self.lost(x)"))
-    result = run("compare", path, *SMALL, "-j", jobs, "--out", file.parent / "failed")
-    assert (result.exit_code, result.stdout) == (1, "")
-    said = result.stderr[result.stderr.index("Error: ") :]
+    words = ["compare", path, *SMALL, "-j", jobs, "--out", file.parent / f"failed_{jobs}"]
+    # A process of its own: what its workers print can be seen.
+    result = subprocess.run(
+        [sys.executable, "-m", "regaug", *map(str, words)],
+        env=os.environ | {"PYTHONPATH": str(Path(regaug.__file__).resolve().parents[1])},
+        cwd=file.parent,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert (result.returncode, result.stdout) == (1, "")
     line = STUDY.splitlines().index(f"        {HIDDEN}") + 1
-    assert "failed: AttributeError: 'Net' object has no attribute 'lost'" in said
-    assert said.endswith(f"failing_{jobs}.py, line {line}, in forward\n    hidden = self.lost(x)\n")
+    said = result.stderr[result.stderr.index("Error: ") :]
+    assert said.startswith(  # another worker may still print
+        "Error: failing.py failed: AttributeError: 'Net' object has no attribute 'lost'\n"
+        f"  failing.py, line {line}, in forward\n"
+        "    hidden = self.lost(x)\n"
+    )
+    assert "in the net\n" in result.stderr
     assert "Traceback" not in result.stderr
 
 
