@@ -1,6 +1,7 @@
 """Problems: splits, a network and a metric, from tables, named data sets or one's own parts."""
 
 import pickle
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -13,11 +14,13 @@ from sklearn.neighbors import KNeighborsRegressor
 from torch import nn
 
 import regaug
+from regaug import _scripts
 from regaug import problems as module
 from regaug.data import read_table, split_dataset, standardize
 from regaug.data.base import Info, Part, Split
 from regaug.data.datasets.series import SeriesData
 from regaug.data.datasets.synthetic import make_manifold
+from regaug.data.lazy import Lazy
 from regaug.exceptions import (
     ArgumentError,
     ArgumentTypeError,
@@ -637,3 +640,102 @@ def test_a_problem_says_what_is_trained():
     split = make_data().split()
     assert Problem([split]).kind == "table"
     assert Problem([split], make_net).kind == "network"
+
+
+class Far(Lazy):
+    """Inputs that must not be read."""
+
+    def _read(self, place):
+        raise AssertionError("read")
+
+
+def test_inputs_that_are_not_in_memory_are_not_read_for_the_checksum():
+    def make(n, start=0):
+        y = torch.linspace(0, 1, n)
+        part = Part(Far(n, (2,)), y, np.arange(start, start + n))
+        return Problem([Split(part, part, part)], make_net)
+
+    found = [own.checksum() for own in (make(5), make(6), make(5, start=1))]
+    assert len(set(found)) == 3
+    assert make(5).checksum() == found[0]
+
+
+class Net(nn.Module):
+    def __init__(self, width=3):
+        super().__init__()
+        self.layer = nn.Linear(2, width)
+
+    def extra_repr(self):
+        return repr(object())  # which says where in memory it is
+
+    def forward(self, x):
+        return self.layer(x).sum(1)
+
+
+def make_own(split):
+    return Net()
+
+
+def make_wide(split):
+    return Net(4)
+
+
+def make_commented(split):  # as make_own
+    # A comment.
+    return Net()
+
+
+def test_another_network_has_another_key():
+    splits = [make_data().split()]
+
+    def key(model):
+        return Problem(splits, model).network_key()
+
+    assert key(make_own) == key(make_own)
+    assert key(None) == ""
+    assert len({key(make_own), key(make_wide), key(make_net)}) == 3
+    own, commented = (module._code_of(one) for one in (make_own, make_commented))
+    assert own == commented.replace("make_commented", "make_own") != ""
+    assert module._code_of(MLP) == module._code_of(3) == ""
+
+
+# Files of one's own
+
+
+@pytest.fixture
+def file(tmp_path, monkeypatch):
+    monkeypatch.setattr(_scripts, "_imported", {})
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    path = tmp_path / "my-study.py"
+    path.write_text(
+        "from regaug import Problem\n"
+        "from regaug.data import load\n"
+        "from torch import nn\n"
+        "splits = [load('synthetic-sine', n=30).split()]\n"
+        "def make_net(split): return nn.Linear(1, 1)\n"
+        "def problem(): return Problem(splits, make_net)\n"
+        "named = Problem(splits, make_net, name='sine')\n"
+        "def other(metric='mae', *more, **any): return Problem(splits, make_net, metric)\n"
+        "def nothing(): pass\n"
+        "def hungry(a, b=1, *, c): pass\n"
+    )
+    return path
+
+
+def test_a_file_gives_its_problem_a_name_and_a_source(file):
+    found = Problem.from_file(file)
+    assert (found.name, found.source) == ("my-study", f"{file}:problem")
+    assert found.kind == "network"
+    assert Problem.from_file(f"{file}:named").name == "sine"
+    other = Problem.from_file(f"{file}:other")
+    assert (other.name, other.metric) == ("my-study-other", "mae")
+    assert Problem([make_data().split()]).kind == "table"
+
+
+def test_what_gives_no_problem_is_refused(file):
+    with pytest.raises(ArgumentTypeError, match=r"must return a regaug.Problem, got NoneType\."):
+        Problem.from_file(f"{file}:nothing")
+    with pytest.raises(ArgumentTypeError, match="function that needs a, c. Give them defaults"):
+        Problem.from_file(f"{file}:hungry")
+    with pytest.raises(ArgumentTypeError, match="`splits` of my-study.py must be .* got list"):
+        Problem.from_file(f"{file}:splits")

@@ -61,6 +61,10 @@ class StoreError(RegaugError, RuntimeError):
     """The store of a study cannot be written, cannot be read, or belongs to another study."""
 
 
+class ScriptError(RegaugError, RuntimeError):
+    """A Python file of the user's own has failed; the message shows the line."""
+
+
 class ContractError(RegaugError, AssertionError):
     """An augmentation, a sampler or a method of one's own does not do all that it must."""
 

@@ -1,11 +1,16 @@
 """What is to be learned and how it is judged: splits, a network and a metric."""
 
+import ast
+import re
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, lru_cache, partial
 from importlib import import_module
+from inspect import Parameter, getsource, signature
+from pathlib import Path
+from textwrap import dedent
 from typing import Any, Literal, Self, cast, overload
 
 import numpy as np
@@ -15,6 +20,7 @@ from torch import Tensor, nn
 from regaug import _random
 from regaug._checks import check_choice, check_floating, check_integer
 from regaug._registry import lookup
+from regaug._scripts import ImportedScripts, blaming, find_in_script, part_source
 from regaug.augment.collate import Get as GetBatch
 from regaug.augment.collate import Set as SetBatch
 from regaug.augment.limits import code_labels, join_masks
@@ -23,7 +29,7 @@ from regaug.data.base import Data, Mask, Part, Split
 from regaug.data.partition import read_splits
 from regaug.data.samples import Get
 from regaug.data.scaling import StandardizedSplit, standardize
-from regaug.data.several import digest_inputs
+from regaug.data.several import digest_inputs, in_memory
 from regaug.data.splits import SplitRule
 from regaug.data.tabular.table import Table
 from regaug.exceptions import ArgumentError, ArgumentTypeError
@@ -37,6 +43,8 @@ from regaug.training.recipe import HIDDEN
 
 Kind = Literal["table", "network", "estimator", "lightning"]
 MakeNet = Callable[..., nn.Module]
+# What a problem is called that nobody has given a name, and a study in a file.
+UNNAMED, IN_FILE = "splits", "problem"
 
 # A study of more rows than that looks at so many of them.
 MOST_ROWS = 12_000
@@ -171,6 +179,8 @@ class Problem:
             the units of the split, or one for all of them.
         keep_integers: For a regressor: whether columns of whole numbers stay such in new rows.
         lightning: What trains in place of a network of ours: see :meth:`from_lightning`.
+        source: How a command names it: ``/path/study.py:problem``, or a data set; empty if it
+            cannot.
 
     Example:
         >>> import regaug
@@ -184,7 +194,7 @@ class Problem:
     model: MakeNet | Any = None
     metric: MetricName = "rmse"
     places: Sequence[str] | None = None
-    name: str = "splits"
+    name: str = UNNAMED
     target_names: Sequence[str] = field(default=(), kw_only=True)
     inputs: Get | None = field(default=None, kw_only=True)
     targets: Get | None = field(default=None, kw_only=True)
@@ -198,6 +208,7 @@ class Problem:
     rows: Sequence[Part] = field(default=(), kw_only=True)
     keep_integers: bool = field(default=False, kw_only=True)
     lightning: LoggedTraining | None = field(default=None, kw_only=True)
+    source: str = field(default="", kw_only=True)
 
     def __post_init__(self) -> None:
         check_metric(self.metric)
@@ -267,10 +278,6 @@ class Problem:
             "`model` must be a function that makes a network for a split, got "
             f"{type(self.model).__name__}.{way_out}"
         )
-
-    def __getstate__(self) -> dict[str, Any]:
-        # All samples have been read, and functions of the moment cannot be sent.
-        return {**vars(self), "inputs": None, "targets": None}
 
     @classmethod
     def from_table(
@@ -351,7 +358,44 @@ class Problem:
         if facts.task == "table":
             return cls.from_table(load(name), splits=splits, metric=metric)
         made = LoadedSplits(partial(_split_named, name), splits)
-        return cls(made, NETWORKS[facts.task], metric, name=name)
+        return cls(made, NETWORKS[facts.task], metric, name=name, source=name)
+
+    @classmethod
+    def from_file(cls, source: str | Path) -> "Problem":
+        """Get the problem that a Python file of your own defines, as ``regaug compare`` does.
+
+        Args:
+            source: The file, and after a colon the name of a problem in it, or of a function that
+                returns one and takes no arguments: ``"study.py:make_problem"``. The name is
+                ``problem`` if it is left out. What lies beside the file can be imported by it.
+
+        Raises:
+            UnknownNameError: There is no such file, or nothing in it that is called so.
+            ScriptError: The file itself fails; the error shows the line.
+        """
+        path, name = part_source(str(source))
+        name = name or IN_FILE
+        found = find_in_script(path, name)
+        file = Path(path).expanduser()
+        what = f"`{name}` of {file.name} must"
+        if callable(found) and not isinstance(found, type):
+            needed = [own.name for own in signature(found).parameters.values() if _is_needed(own)]
+            if needed:
+                raise ArgumentTypeError(
+                    f"{what} be called without arguments, got a function that needs "
+                    f"{', '.join(needed)}. Give them defaults, or write a function that calls it."
+                )
+            with blaming():
+                found = found()
+            what += " return"
+        else:
+            what += " be"
+        if not isinstance(found, Problem):
+            came = found.__name__ if isinstance(found, type) else type(found).__name__
+            raise ArgumentTypeError(f"{what} a regaug.Problem, got {came}.")
+        own = file.stem if name == IN_FILE else f"{file.stem}-{name}"
+        called = own if found.name == UNNAMED else found.name
+        return replace(found, name=called, source=f"{file.resolve()}:{name}")
 
     @classmethod
     def from_lightning(
@@ -571,7 +615,11 @@ class Problem:
                 )
 
     def checksum(self) -> str:
-        """Return eight digits that differ for other rows."""
+        """Return eight digits that differ for other rows.
+
+        Inputs that are not in memory are known by their shape and the rows that they belong to:
+        reading them all takes too long.
+        """
         digest = 0
         if self.lightning is not None:  # what its rows hold is not ours to know
             return f"{zlib.crc32(self.lightning.identity().encode()):08x}"
@@ -579,6 +627,8 @@ class Problem:
         for parts in [*(split.parts.values() for split in splits), self.rows]:
             for part in parts:
                 digest = digest_inputs(part.x, digest_inputs(part.y, digest))
+                if in_memory(part.x) is None:
+                    digest = zlib.crc32(part.rows.tobytes(), digest)
                 digest = self._digest_limits(part, digest)
         return f"{digest:08x}"
 
@@ -591,6 +641,26 @@ class Problem:
                 x = part.x[start : start + _SOME_ROWS]
                 digest = digest_inputs(join_masks(x, self.mask(x)), digest)
         return digest
+
+    def network_key(self) -> str:
+        """Return eight digits that differ for another network; empty for the net for tables.
+
+        They come from the layers of a net and from the code, comments aside, of its class and of
+        what makes it. Code elsewhere that these call may change unnoticed.
+        """
+        if self.kind != "network":
+            return ""
+        net = self.make_net(self.split(0), 0)
+        # What has no better words for itself says where in memory it is.
+        layers = re.sub(r"\b0x[0-9a-fA-F]+", "", repr(net))
+        words = [layers, _code_of(type(net)), _code_of(self.model)]
+        return f"{zlib.crc32(chr(10).join(words).encode()):08x}"
+
+    def __reduce__(self) -> tuple[Callable[..., "Problem"], tuple[object, ...]]:
+        # The files come first, as what follows may be defined in them.
+        # All samples have been read, and functions of the moment cannot be sent.
+        state = {**vars(self), "inputs": None, "targets": None}
+        return _restored, (ImportedScripts(), type(self), state)
 
 
 def _check_mask(mask: Mask, x: Any) -> None:
@@ -622,6 +692,28 @@ def _make_changed(make: Callable[[int], Split], change: Callable[[Split], Split]
 
 def _subsample(split: Split, n: int, seed: int) -> Split:
     return split.subsample(n, seed=seed)
+
+
+def _restored(scripts: ImportedScripts, kind: type[Problem], state: dict[str, Any]) -> Problem:
+    problem = object.__new__(kind)
+    vars(problem).update(state)
+    return problem
+
+
+def _code_of(thing: Any) -> str:
+    """Return the code of a class or a function of the user's own; empty if it is not at hand."""
+    if str(getattr(thing, "__module__", "")).partition(".")[0] == "regaug":
+        return ""
+    try:
+        return ast.dump(ast.parse(dedent(getsource(thing))))
+    except (OSError, SyntaxError, TypeError):  # typed in, a part of a line, or not Python
+        return ""
+
+
+def _is_needed(parameter: Parameter) -> bool:
+    """Tell whether a function cannot be called without this argument."""
+    is_several = parameter.kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
+    return parameter.default is Parameter.empty and not is_several
 
 
 def make_lstnet(split: Split, seed: int) -> nn.Module:

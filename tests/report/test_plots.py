@@ -10,7 +10,6 @@ from regaug.data.datasets.synthetic import make_manifold
 from regaug.exceptions import RegaugError
 from regaug.report.plots import draw_plots, save_plots
 from regaug.report.plots_methods import worst_groups
-from regaug.report.plots_runs import best_augmentation
 from regaug.report.plots_steps import draw_steps
 from regaug.runs.record import Sample
 from regaug.studies.facts import describe
@@ -81,11 +80,11 @@ def test_the_gap_is_that_of_the_median_run_at_its_best_epoch(make_study):
 
 
 def test_the_recommended_augmentation_is_looked_at_else_the_best(make_study):
-    assert best_augmentation(make_study()) == "c-mixup"
+    assert make_study().looked_at == ("erm", "c-mixup")
     without = make_study(methods=["erm", "mixup", "foma-rho"])
     assert without.verdict.recommended == "erm"
-    assert best_augmentation(without) == "foma-rho"
-    assert best_augmentation(make_study(methods=["erm"])) is None
+    assert without.looked_at == ("erm", "foma-rho")
+    assert make_study(methods=["erm"]).looked_at == ("erm",)
 
 
 def test_the_worst_group_is_the_one_with_the_largest_error(make_study):

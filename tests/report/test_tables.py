@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from regaug.formatting import MISSING
-from regaug.report.tables import STRONGEST, detail_table, pair_table
+from regaug.report.tables import STRONGEST, detail_table, gap_table, pair_table
 from regaug.studies.details import Details
 
 
@@ -57,3 +57,20 @@ def test_columns_that_nobody_has_are_left_out(make_study):
     assert dict(lines)["erm"] == ["5.000"]
     assert dict(lines)["ridge"] == [""]
     assert detail_table(replace(study, details={})) == ([], [])
+
+
+def test_the_gap_is_between_training_and_validation_rows_at_the_chosen_epochs(make_study):
+    def give(train, validation):
+        def change(record):
+            if record.run.method != "mixup":
+                return replace(record, curves={"train": [None], "validation": [1.0]}, best_epoch=1)
+            curves = {"train": [9.0, train, 9.0], "validation": [9.0, validation, 9.0]}
+            return replace(record, curves=curves, best_epoch=2)
+
+        return change
+
+    assert gap_table(make_study(change=give(1.0, 1.5))) == [("mixup", ["1.000", "1.500", "0.500"])]
+    better = make_study(change=give(0.9, 0.8), metric="r2")
+    assert float(gap_table(better)[0][1][2]) == pytest.approx(0.1)
+    assert len(gap_table(make_study())) == len(make_study().config.methods)
+    assert gap_table(make_study(change=lambda own: replace(own, curves={}))) == []

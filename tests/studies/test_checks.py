@@ -20,7 +20,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "checks.md"
 # Differ from split to split, and on average not at all.
 NOISE = 0.01 * np.array([1.0, -1.0, 2.0, -2.0, 3.0, -3.0])
 FACTS = Facts(
-    "", {"train": 60, "validation": 20, "test": 20}, 3, 1, 60, (1.0,), 1, 0.9, 1, 1.0, None
+    summary="", rows={"train": 60, "validation": 20, "test": 20}, columns=3, targets=1, n_used=60
 )
 
 

@@ -342,14 +342,14 @@ def test_a_network_of_ones_own_goes_through_the_same_study(own):
 
 def test_the_folder_of_ones_own_network_has_a_report_that_speaks_of_it_and_no_model(own):
     names = {path.name for path in own.folder.iterdir() if not path.name.startswith("runs-")}
-    assert names == {"study.json", "report.html", TARGETS, "nets"}
+    assert names == {"study.json", "report.html", TARGETS, "about.json", "nets"}
     page = (own.folder / "report.html").read_text(encoding="utf-8")
     assert "fully connected" not in page
     assert "MLP(" not in page
     assert "problem.make_net(split, seed=0)" in page
     assert "regaug fit" not in page
-    with pytest.raises(ArgumentError, match="made from splits"):
-        own.model()
+    with pytest.raises(ArgumentError, match="this study is of another network"):
+        own.model(make_data())
 
 
 def make_skewed(n=100):

@@ -41,6 +41,7 @@ CHANGES = {
     "places": ("input", "hidden"),
     "pairs_pass": False,
     "checksum": "a",
+    "network": "a",
     "reference": "mixup",
     "kind": "estimator",
     "model": "trees",

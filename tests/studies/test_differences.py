@@ -117,6 +117,7 @@ CASES = {
         {"checksum": "b"},
         ["the table has changed since: as many rows, with other values"],
     ),
+    "network": ({"network": "b"}, ["the network has changed since"]),
     "reference": (
         {"reference": "mixup"},
         ["it has the reference erm, and you asked for the reference mixup"],

@@ -11,7 +11,8 @@ from regaug.data.base import Part, Split
 from regaug.data.datasets.synthetic import make_manifold
 from regaug.dimension import two_nn
 from regaug.exceptions import ArgumentError, RegaugError, StoreError
-from regaug.studies.facts import ABOUT, MOST_VALUES, Facts, describe, read_facts, write_facts
+from regaug.studies.facts import ABOUT, Facts, describe, read_facts, write_facts
+from regaug.studies.geometry import MOST_VALUES
 
 
 def make_split(n: int, columns: int, *, constant: bool = False) -> Split:

@@ -4,11 +4,12 @@ import sys
 import time as clock
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from regaug.cli import names, options
+from regaug._scripts import blaming
+from regaug.cli import names, options, problems
 from regaug.formatting import duration
 from regaug.runs.processes import begin_early
 
@@ -25,7 +26,7 @@ def compare(
         typer.Argument(
             metavar="DATA",
             help="Tables (CSV, Excel, Parquet, Feather, JSON lines), - for CSV from the standard "
-            "input, or names of data sets.",
+            "input, names of data sets, or Python files of your own, study.py:problem.",
             autocompletion=names.dataset,
         ),
     ] = None,
@@ -43,13 +44,14 @@ def compare(
         ),
     ] = None,
     metric: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="NAME",
-            help=f"What chooses and is compared: {names.describe(names.METRICS)}.",
+            help=f"What chooses and is compared: {names.describe(names.METRICS)} [rmse, or that "
+            "of the problem].",
             autocompletion=names.one_of(names.METRICS),
         ),
-    ] = "rmse",
+    ] = None,
     methods: Annotated[
         list[str] | None,
         typer.Option(
@@ -130,8 +132,9 @@ def compare(
 
     First it looks for good recipes of plain training, then it runs every method equally often at
     the best of them on the same splits of the data, and compares the ensembles. Without DATA it
-    takes a built-in table. Press Ctrl-C once to stop and get a report on what is finished; the same
-    command continues.
+    takes a built-in table. Images, series and pairs have a network of their own; study.py:problem
+    is a function in a file of yours that returns a regaug.Problem, with any network. Press Ctrl-C
+    once to stop and get a report on what is finished; the same command continues.
 
     Example: regaug compare houses.csv --target price --quick
     """
@@ -145,19 +148,21 @@ def compare(
     wanted = [name for given in methods or () for name in given.split(",")]
     found = []
     for source in sources or ["diabetes"]:
-        data = options.open_data(
-            source, target=target, group=group, time=time, drop=drop, encoding=encoding
-        )
+        columns: dict[str, Any] = {"target": target, "group": group, "time": time}
+        columns |= {"drop": drop, "encoding": encoding}
+        others = {**columns, "split": split}
+        problem = problems.open_problem(source, others, metric=metric, splits=splits, quick=quick)
+        data = problem or options.open_data(source, **columns)
         start = clock.perf_counter()
         # Ray tells on the standard output that a process died; that is no part of the results.
-        with redirect_stdout(sys.stderr), Live() as live:
+        with redirect_stdout(sys.stderr), Live() as live, blaming():
             study = run_study(
                 data,
                 methods=wanted or None,
                 trials=trials,
                 splits=splits,
                 split=split,  # type: ignore[arg-type]
-                metric=metric,  # type: ignore[arg-type]
+                metric=metric or "rmse",  # type: ignore[arg-type]
                 seed=seed,
                 quick=quick,
                 search=search,  # type: ignore[arg-type]

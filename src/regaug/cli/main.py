@@ -16,7 +16,7 @@ from regaug.cli.predict import predict
 from regaug.cli.report import report
 from regaug.cli.reproduce import reproduce
 from regaug.cli.wording import reword
-from regaug.exceptions import RegaugError, UnknownNameError
+from regaug.exceptions import RegaugError, ScriptError, UnknownNameError
 
 FAILED, WRONG_USAGE = 1, 2
 
@@ -28,6 +28,9 @@ class Commands(TyperGroup):
         """Run a command."""
         try:
             return super().invoke(ctx)
+        except ScriptError as error:  # about the user's own code, in its own words
+            typer.echo(f"Error: {error}", err=True)
+            raise typer.Exit(FAILED) from error
         except RegaugError as error:
             typer.echo(f"Error: {reword(str(error), self._options(ctx))}", err=True)
             is_misspelled = isinstance(error, UnknownNameError)

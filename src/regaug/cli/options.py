@@ -5,7 +5,7 @@ Nothing here imports torch or pandas before a command needs them: a help must be
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -103,11 +103,7 @@ def open_data(
     columns["--encoding"] = encoding
     path = Path(source)
     if is_name(source):
-        given = [name for name, value in columns.items() if value]
-        if given:
-            raise ArgumentError(
-                f"`{given[0]}` is for files of your own; the data set {source!r} knows its columns."
-            )
+        refuse(columns, f"the data set {source!r} knows its columns")
         return load(source)
     is_piped = source == STANDARD_INPUT
     if not path.exists() and not path.suffix and path.name == source and not is_piped:
@@ -127,6 +123,13 @@ def open_data(
         )
     except ArgumentError as error:  # the arguments are the names that the user typed
         raise UnknownNameError(str(error)) from error
+
+
+def refuse(given: Mapping[str, Any], reason: str) -> None:
+    """Refuse options of tables for what is none."""
+    for name, value in given.items():
+        if value:
+            raise ArgumentError(f"`{name}` is for files of your own; {reason}.")
 
 
 def is_name(source: str) -> bool:

@@ -13,7 +13,14 @@ from regaug.formatting import count, number, percent
 from regaug.report.plots import draw_plots
 from regaug.report.plots_methods import worst_groups
 from regaug.report.recipe import about_model, command_recipe, net_recipe, python_recipe
-from regaug.report.tables import detail_table, pair_table, target_tables
+from regaug.report.snippets import (
+    is_of_network,
+    kept_nets,
+    lightning_recipe,
+    loop_recipe,
+    weights_recipe,
+)
+from regaug.report.tables import detail_table, gap_table, pair_table, target_tables
 from regaug.report.template import render_template, write_page
 from regaug.runs.record import RunRecord
 from regaug.studies.amounts import amount
@@ -81,6 +88,18 @@ def render(study: Study) -> str:
         python=python_recipe(study),
         about_model=about_model(study),
         net="" if study.config.kind == "estimator" else net_recipe(study, recommended),
+        gaps=gap_table(study),
+        is_network=is_of_network(study),
+        snippets=[
+            (
+                name,
+                loop_recipe(study, name),
+                lightning_recipe(study, name),
+                weights_recipe(study, name),
+            )
+            for name in dict.fromkeys((recommended, *reversed(study.looked_at)))
+        ],
+        nets=[(own, number(own.validation), number(own.test)) for own in kept_nets(study)],
         diagnosis=study.diagnosis,
         versions=_versions(study),
     )

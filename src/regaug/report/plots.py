@@ -25,6 +25,8 @@ def draw_plots(study: Study) -> dict[str, Plot]:
     plots += [*draw_learning(study), *draw_predicted(study)]
     if study.facts is not None:
         plots += [draw_singular_values(study.facts), draw_two_nn(study.facts)]
+        if (latent := study.facts.latent) is not None:
+            plots += [draw_singular_values(latent), draw_two_nn(latent)]
     plots.append(draw_groups(study))
     found = {plot.name: plot for plot in plots if plot is not None}
     if study.diagnosis is None:

@@ -1,14 +1,15 @@
-"""Plots of the data itself: its singular values, and its intrinsic dimension."""
+"""Plots of the rows, as inputs and at a layer: singular values, and the intrinsic dimension."""
 
 import math
 
 from regaug.formatting import number, percent
 from regaug.report import drawing
 from regaug.report.drawing import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, Axis, Plot
-from regaug.studies.facts import Facts
+from regaug.studies.facts import Latent
+from regaug.studies.geometry import Geometry
 
 
-def draw_singular_values(facts: Facts) -> Plot | None:
+def draw_singular_values(facts: Geometry) -> Plot | None:
     """Draw the singular values, and which of them make up the share that FOMA_rho keeps."""
     values = facts.singular_values
     if not values:
@@ -28,17 +29,18 @@ def draw_singular_values(facts: Facts) -> Plot | None:
     rho = f"{facts.rho:g}"
     body.append(drawing.text(RIGHT, TOP + 12, f"k = {facts.k} at rho {rho}", anchor="end"))
     more = f" The first {len(values)} are drawn." if len(values) < facts.n_values else ""
+    name, title = _named("singular-values", "Singular values of the data", facts)
     return Plot(
-        "singular-values",
-        "Singular values of the data",
-        f"Of the standardized training rows, inputs and targets together ({facts.n_used:,} rows). "
-        f"{said}. Colored are those that foma-rho would keep as they are at rho {rho}, if it "
-        f"looked at all rows at once.{more}",
+        name,
+        title,
+        f"Of the standardized training rows, {_what(facts)} and targets together "
+        f"({facts.n_used:,} rows). {said}. Colored are those that foma-rho would keep as they are "
+        f"at rho {rho}, if it looked at all rows at once.{more}",
         drawing.drawing(HEIGHT, "".join(body), f"Singular values in descending order. {said}."),
     )
 
 
-def draw_two_nn(facts: Facts) -> Plot | None:
+def draw_two_nn(facts: Geometry) -> Plot | None:
     """Draw the TwoNN fit; None if no finite dimension fits."""
     fit = facts.two_nn
     if fit is None or fit.dimension is None or not fit.log_mu:
@@ -55,11 +57,25 @@ def draw_two_nn(facts: Facts) -> Plot | None:
     ]
     dropped = f" {fit.n_dropped:,} rows were left out as duplicates." if fit.n_dropped else ""
     said = f"The slope of the line is the dimension, {number(fit.dimension, 3)}"
+    name, title = _named("two-nn", "Intrinsic dimension (TwoNN)", facts)
     return Plot(
-        "two-nn",
-        "Intrinsic dimension (TwoNN)",
+        name,
+        title,
         f"From every row's distances r1 and r2 to its two nearest rows. {said}, beside "
         f"{facts.columns + facts.targets} columns. Points that leave the line mean that the data "
         f"have no single dimension.{dropped}",
         drawing.drawing(HEIGHT, "".join(body), f"TwoNN fit. {said}."),
     )
+
+
+def _named(name: str, title: str, facts: Geometry) -> tuple[str, str]:
+    """Return the name and the title of a plot; of a layer's rows they say so."""
+    if isinstance(facts, Latent):
+        return f"latent-{name}", f"{title.removesuffix(' of the data')} at {facts.place}"
+    return name, title
+
+
+def _what(facts: Geometry) -> str:
+    if isinstance(facts, Latent):
+        return f"what {facts.place} of a chosen plain net puts out"
+    return "inputs"

@@ -17,14 +17,6 @@ MOST_DOTS = 600
 Points = NDArray[np.float64]  # (n, 2)
 
 
-def best_augmentation(study: Study) -> str | None:
-    """Return the augmentation that is recommended, or the one with the best mean if none is."""
-    if study.verdict.recommended != study.comparison.reference:
-        return study.verdict.recommended
-    nets = (row for row in study.comparison.rows if row.is_net and row.mean is not None)
-    return next((row.name for row in nets if row.name != study.comparison.reference), None)
-
-
 def draw_learning(study: Study) -> list[Plot]:
     """Draw the learning curves of plain training and of the best augmentation, on one scale."""
     curves = {}
@@ -177,6 +169,4 @@ def _sample(runs: Sequence[RunRecord]) -> Points:
 
 def _pair(study: Study) -> dict[str, str]:
     """Return the two methods that are looked at closely, by what they are."""
-    best = best_augmentation(study)
-    pair = {"plain": study.comparison.reference}
-    return pair if best is None else pair | {"augmented": best}
+    return dict(zip(("plain", "augmented"), study.looked_at, strict=False))

@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
+from regaug._scripts import is_script
 from regaug.data import NAMES
 from regaug.ensemble.contents import AUTO, NETS
 from regaug.ensemble.entry import BLENDS, QUICK_ROWS
@@ -54,33 +55,33 @@ def python_recipe(study: Study) -> str:
         return ""
     method, imports, how = study.advised, "import regaug\n", ""
     if method in BLENDS:
-        how = f"model = regaug.fit(data, method={_value(method)})"
+        how = f"model = regaug.fit(data, method={as_python(method)})"
     elif study.folder is not None:
-        how = f"model = regaug.Study.open({_value(str(study.folder))}).model(data)"
+        how = f"model = regaug.Study.open({as_python(str(study.folder))}).model(data)"
     else:
         settings = _settings(study.settings_of(method), exact=True)
         log = ", log=True" if study.best[method].log else ""
         imports += "from regaug.training import Settings\n"
         how = f"settings = Settings(\n{settings}\n)\n"
-        how += f"model = regaug.fit(data, method={_value(method)}, settings=settings{log})"
-    return f"{imports}\ndata = {_open(study)}\n{how}\nmodel.save({_value(OUT)})\n"
+        how += f"model = regaug.fit(data, method={as_python(method)}, settings=settings{log})"
+    return f"{imports}\ndata = {_open(study)}\n{how}\nmodel.save({as_python(OUT)})\n"
 
 
 def _regressor_recipe(study: Study) -> str:
     """Return the lines that fit a regressor on the rows that a study advises."""
     method, name = study.advised, study.config.model
     own = study.settings_of(method).method_settings
-    model = _value(name) if name in REGRESSORS else "model"
-    options = [_value(method)]
+    model = as_python(name) if name in REGRESSORS else "model"
+    options = [as_python(method)]
     remark = "" if name in REGRESSORS else "  # your own, as it was compared"
     foreign = ""
     if method == ROWS:
-        foreign = f"parts, _ = read_foreign({_value(ROWS_FILE)}, data, [split])\n"
+        foreign = f"parts, _ = read_foreign({as_python(ROWS_FILE)}, data, [split])\n"
         options.append("parts[0]")
     if study.config.keep_integers:
         options.append("keep_integers=True")
     imports = "from regaug.data.tabular.foreign import read_foreign\n" if foreign else ""
-    settings = f"Settings(method_settings={_value(own, exact=True)})" if own else "Settings()"
+    settings = f"Settings(method_settings={as_python(own, exact=True)})" if own else "Settings()"
     return f"""\
 import regaug
 {imports}from regaug.training import Settings
@@ -120,13 +121,13 @@ def net_recipe(study: Study, method: str) -> str:
     log = ", log=True" if run.log else ""
     settings = f"settings = Settings(\n{_settings(run.settings or Settings())}\n)"
     shown = f'print(result.scores["test"].{study.comparison.metric})\n'
-    end = f"result = fit(net, split, {_value(method)}, settings)\n{shown}"
+    end = f"result = fit(net, split, {as_python(method)}, settings)\n{shown}"
     if not hidden:  # not the net for tables
         return f"""\
 import regaug
 from regaug.training import Settings, fit
 
-problem = {_problem(study)}
+problem = {problem_of(study)}
 split = problem.split(0{log})
 {settings}
 net = problem.make_net(split, seed=0)
@@ -140,7 +141,7 @@ from regaug.training import Settings, fit_many
 data = {_open(study)}
 split = standardize(data.split(seed=0){log})
 {settings}
-(result,) = fit_many(split, {_value(method)}, [settings], hidden={hidden!r})
+(result,) = fit_many(split, {as_python(method)}, [settings], hidden={hidden!r})
 {shown}"""
     return f"""\
 import regaug
@@ -166,17 +167,20 @@ import lightning.pytorch as pl
 from regaug.integrations.lightning import AugmentCallback
 
 callback = AugmentCallback(
-    {_value(method)},
-    method_settings={_value(settings.method_settings)},
+    {as_python(method)},
+    method_settings={as_python(settings.method_settings)},
 )
 {trainer}, callbacks=[callback])
 {end}"""
 
 
-def _problem(study: Study) -> str:
-    name = study.config.problem
+def problem_of(study: Study) -> str:
+    """Return how a problem with a network of its own is made again, in Python."""
+    name, source = study.config.problem, str(_given(study)["source"])
+    if is_script(source):
+        return f"regaug.Problem.from_file({as_python(source)})"
     if name in NAMES:
-        return f"regaug.Problem.named({_value(name)})"
+        return f"regaug.Problem.named({as_python(name)})"
     return "regaug.Problem(splits, model=make_net)  # as it was compared"
 
 
@@ -184,12 +188,12 @@ def _open(study: Study) -> str:
     given = _given(study)
     source = given["source"]
     if "target" not in given:
-        return f"regaug.data.load({_value(source)})"
+        return f"regaug.data.load({as_python(source)})"
     options = {name: given[name] for name in COLUMNS if name in given}
     if len(options["target"]) == 1:
         options["target"] = options["target"][0]
-    listed = ", ".join(f"{name}={_value(value)}" for name, value in options.items())
-    return f"regaug.data.read_table({_value(source)}, {listed})"
+    listed = ", ".join(f"{name}={as_python(value)}" for name, value in options.items())
+    return f"regaug.data.read_table({as_python(source)}, {listed})"
 
 
 def _given(study: Study) -> Mapping[str, Any]:
@@ -204,18 +208,20 @@ def _settings(settings: Settings, *, exact: bool = False) -> str:
     """Write out the settings that differ from the defaults; each run's seed is its own."""
     plain = Settings().to_dict() | {"seed": settings.seed}
     given = [item for item in settings.to_dict().items() if item[1] != plain.get(item[0])]
-    return "\n".join(f"    {name}={_value(value, exact=exact)}," for name, value in given)
+    return "\n".join(f"    {name}={as_python(value, exact=exact)}," for name, value in given)
 
 
-def _value(value: object, *, exact: bool = False) -> str:
+def as_python(value: object, *, exact: bool = False) -> str:
     """Write a value as Python, drawn numbers with six digits or all of them."""
     if isinstance(value, Mapping):
         items = "".join(
-            f"        {_value(name)}: {_value(own, exact=exact)},\n" for name, own in value.items()
+            f"        {as_python(name)}: {as_python(own, exact=exact)},\n"
+            for name, own in value.items()
         )
         return f"{{\n{items}    }}"
     if isinstance(value, list | tuple):
-        return f"[{', '.join(_value(item, exact=exact) for item in value)}]"
+        listed = ", ".join(as_python(item, exact=exact) for item in value)
+        return f"[{listed}]" if isinstance(value, list) else f"({listed})"
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)  # as Python, but always in double quotes
     is_drawn = isinstance(value, float) and not exact

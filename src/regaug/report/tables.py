@@ -1,10 +1,13 @@
 """The tables of a report, as text for the page to lay out."""
 
+import math
 from dataclasses import dataclass
+from statistics import fmean
 
 from regaug import formatting
 from regaug.formatting import number, percent, probability
 from regaug.metrics import METRICS
+from regaug.runs.record import RunRecord
 from regaug.studies.details import SHOWN, Details
 from regaug.studies.leaderboard import show_details
 from regaug.studies.pairs import Pair
@@ -65,6 +68,33 @@ def detail_table(study: Study) -> tuple[list[str], list[tuple[str, list[str]]]]:
     shown = [name for name in titles if any(name in known for _, known in cells)]
     lines = [(name, [known.get(each, "") for each in shown]) for name, known in cells]
     return [titles[name] for name in shown], lines if shown else []
+
+
+def gap_table(study: Study) -> list[tuple[str, list[str]]]:
+    """Return a line for every method: its error on training and validation rows, and the gap.
+
+    Means over the nets that the splits have chosen, at the epoch that each has chosen; only of
+    methods whose runs have kept their curves.
+    """
+    sign, lines = METRICS[study.config.metric].sign, []
+    for name in study.config.methods:
+        pairs = [_errors_at_best(record) for record in study.chosen[name]]
+        known = [pair for pair in pairs if pair is not None]
+        if not known:
+            continue
+        train, validation = (fmean(column) for column in zip(*known, strict=True))
+        gap = number(sign * (validation - train), 3)
+        lines.append((name, [number(train), number(validation), gap]))
+    return lines
+
+
+def _errors_at_best(record: RunRecord) -> tuple[float, float] | None:
+    """Return a run's errors on training and validation rows after its best epoch, if known."""
+    curves, place = record.curves, record.best_epoch - 1
+    parts = [curves.get("train", ()), curves.get("validation", ())]
+    found = [own[place] for own in parts if 0 <= place < len(own)]
+    known = [value for value in found if value is not None and math.isfinite(value)]
+    return (known[0], known[1]) if len(known) == 2 else None
 
 
 def target_tables(study: Study) -> list[tuple[str, list[str], list[tuple[str, list[str]]]]]:

@@ -8,9 +8,11 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
 
+from regaug._scripts import blaming
 from regaug.data.base import Split
 from regaug.exceptions import CheckpointError, DivergedError, NonFiniteError
 from regaug.problems import Problem
+from regaug.runs.nets import write_net
 from regaug.runs.record import RunRecord
 from regaug.runs.run import Run
 from regaug.runs.unfinished import CHECKPOINTS, Unfinished, clear_all
@@ -20,7 +22,6 @@ from regaug.training.estimators import NewRows, fit_estimator
 from regaug.training.logged import LoggedResult, LoggedTraining
 from regaug.training.scores import MOST_TRAINING_ROWS
 from regaug.training.settings import Recorded
-from regaug.training.state import write_state
 
 # What a worker does in one go: runs that share a problem and a method.
 Task = tuple[Run, ...]
@@ -68,6 +69,7 @@ class Worker:
         self._recorded: tuple[Recorded, ...] = ("train", "validation", "test") if details else ()
         self._prepare = lru_cache(maxsize=32)(self._prepare_split)
 
+    @blaming()
     def do(self, task: Task) -> list[RunRecord]:
         """Return what came out of every run of a task, but of networks that are not finished.
 
@@ -160,7 +162,7 @@ class Worker:
             record, result = self._train(run, unfinished)
             is_finished = record.ending not in ("paused", "stopped")
             if is_finished and result is not None and record.scores:
-                write_state(self.folder / NETS / f"{run.key}.safetensors", result.weights)
+                write_net(self.folder, run, result.weights)
         finally:
             # Who stores the record of a finished run forgets its state, and the claim with it.
             claim.end(keep=is_finished)

@@ -38,6 +38,7 @@ from regaug.studies.differences import say_differences
 from regaug.studies.facts import describe, write_facts
 from regaug.studies.folders import Place, claim_place, find_about, name_study
 from regaug.studies.latest import REPORT, mark_latest
+from regaug.studies.networks import describe_network, finish_network
 from regaug.studies.plan import (
     QUICK_SPLITS,
     SPLITS,
@@ -241,12 +242,8 @@ def compare(
             return replace(study, folder=None)
         wish = None if plan.budget is None else asked
         name = name_study(plan.config, quick=quick, splits=splits, split=split, asked=wish)
-        place = claim_place(
-            Path(out).expanduser(),
-            plan.config,
-            name=name,
-            given=_given(source) | _kept(plan, asked),
-        )
+        given = _given(source, problem) | _kept(plan, asked)
+        place = claim_place(Path(out).expanduser(), plan.config, name=name, given=given)
         # Before anything is trained.
         Output(place.folder / REPORT, name="out", force=None, is_own=has_mark)
         study = run_plan(plan, place, workforce, data=source, observer=observer)
@@ -314,10 +311,13 @@ def run_plan(
     store = Store(folder, plan.config.to_dict(), differ=say_differences)
     summary = getattr(data, "summary", plan.config.problem)
     notes = [summary, *plan.notes]
-    facts = None
+    facts, given = None, _given(data, plan.problem)
     if plan.problem.kind in ("table", "estimator"):
         leaks = [str(leak) for leak in getattr(data, "leaks", ())]
-        facts = describe(plan.problem.splits[0], "\n".join(notes), given=_given(data), leaks=leaks)
+        facts = describe(plan.problem.splits[0], "\n".join(notes), given=given, leaks=leaks)
+    elif plan.problem.kind == "network":
+        facts = describe_network(plan.problem, plan.notes, given=given)
+    if facts is not None:
         write_facts(folder, facts)
     notes += [*place.notes, *_borrow(plan, store, place)]
     tell = _begin(plan, store, workforce, observer, notes)
@@ -336,6 +336,10 @@ def run_plan(
         worker.forget_all()
     records = list(store.records().values())
     study = Study.read(plan.config, records, targets=targets, facts=facts)
+    if plan.problem.kind == "network":
+        study = finish_network(study, plan.problem, folder)
+        if study.facts is not None:
+            write_facts(folder, study.facts)
     planned = () if plan.budget is None else plan.budget.notes
     return replace(study, folder=folder, data=data, planned=planned)
 
@@ -468,11 +472,12 @@ def _with_rows(problem: Problem, rows: object, data: Data) -> Problem:
     return replace(problem, rows=parts, notes=[*problem.notes, *notes])
 
 
-def _given(data: Data | None) -> dict[str, object]:
+def _given(data: Data | None, problem: Problem) -> dict[str, object]:
     """Return how the user named the data, for commands to copy."""
     if isinstance(data, Table):
         return dict(data.given)
-    return {} if data is None else {"source": data.info.name}
+    source = problem.source if data is None else data.info.name
+    return {"source": source} if source else {}
 
 
 @contextmanager

@@ -44,6 +44,7 @@ class StudyConfig:
             those of the table net.
         pairs_pass: Whether all of a sample goes through these layers.
         checksum: Differs for other rows.
+        network: Differs for another network; empty for the table net.
         reference: The method that the others are compared with.
         kind: What is trained: ``"table"``, ``"network"``, ``"estimator"`` or ``"lightning"``.
         model: Name of a regressor, with what differs for other parameters of it; else empty.
@@ -75,6 +76,7 @@ class StudyConfig:
     places: tuple[str, ...] = (INPUT, LAYER)
     pairs_pass: bool = True
     checksum: str = ""
+    network: str = ""
     reference: str = REFERENCE
     kind: Kind = "table"
     model: str = ""

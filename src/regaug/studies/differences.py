@@ -14,6 +14,7 @@ _FOLLOWS = {
     "test_share": ("rows", "splits", "problem"),
     "train_rows": ("rows", "splits", "seed", "test_share", "problem"),
     "baselines": ("rows", "columns", "problem", "model"),
+    "network": ("problem", "columns", "target_names"),
     "recipes": ("trials", "kind"),
     "recipe": ("trials", "metric", "rows", "seed", "methods", "epochs", "kind"),
     "methods": ("kind", "model"),
@@ -91,6 +92,8 @@ def say_differences(was: Values, now: Values) -> list[str]:
 def _say(name: str, was: Any, now: Any) -> str:
     if name == "checksum":
         return "the table has changed since: as many rows, with other values"
+    if name == "network":
+        return "the network has changed since"
     if name == "recipe":
         return "another version of regaug has written it, with other recipes"
     words = _WORDS.get(name, lambda value: f"{name} {value}")

@@ -1,90 +1,66 @@
 """What is known of a study's data: kept beside its runs, so that a report needs nothing else."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self, get_args
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-from regaug._checks import check_range
+from regaug._checks import check_choice, check_range
 from regaug._files import read_optional, write_json
 from regaug.data.base import Split
 from regaug.data.duplicates import as_bytes
-from regaug.data.scaling import Scaler
-from regaug.dimension import two_nn
-from regaug.exceptions import ArgumentError, TooFewPointsError
-from regaug.functional.decomposition import rank_at_share
+from regaug.exceptions import ArgumentError
+from regaug.studies.geometry import Geometry
 
 ABOUT = "about.json"
 FORMAT = 1
-# What a page can show of the singular values and of the TwoNN fit.
-MOST_VALUES, MOST_POINTS = 60, 200
 # More rows change neither picture, and a study must not wait for them.
 MOST_ROWS = 5_000
-# A slope of so many times the columns is no dimension.
-MOST_TIMES = 10
-_WHOLE = ("columns", "targets", "n_used", "n_values", "k")
+# What learns: the net for tables, or one of the problem's own.
+Learner = Literal["table", "network"]
 
 
-@dataclass(frozen=True)
-class TwoNNFit:
-    """The intrinsic dimension of the training rows, and the line it is the slope of.
+@dataclass(frozen=True, kw_only=True)
+class Latent(Geometry):
+    """How what a layer of a trained net puts out lies in space.
 
     Attributes:
-        dimension: The slope; None if no finite one fits, as for points on a grid.
-        n_dropped: Rows left out because another one lies exactly on them.
-        log_mu: First coordinate of the points of the fit, ascending.
-        neg_log_survival: Second coordinate of the same points.
+        place: The name of the layer.
+        run: The key of the run whose net it was.
     """
 
-    dimension: float | None
-    n_dropped: int
-    log_mu: tuple[float, ...]
-    neg_log_survival: tuple[float, ...]
+    place: str
+    run: str
 
 
-@dataclass(frozen=True)
-class Facts:
-    """What is known of the data of a study, as plain values.
+@dataclass(frozen=True, kw_only=True)
+class Facts(Geometry):
+    """What is known of the data of a study, as plain values; how its training rows lie in space.
 
     Attributes:
         summary: What was done to the columns, in words.
         rows: Numbers of rows by part: ``"train"``, ``"validation"``, ``"test"``.
-        columns: Number of inputs after encoding.
-        targets: Number of targets.
-        n_used: Training rows that the singular values and the fit were computed from.
-        singular_values: The largest ones of the standardized rows [x, y], in descending order.
-        n_values: How many there are in all.
-        rho: Share of their sum that FOMA_rho keeps.
-        k: How many of them make up at most that share.
-        share: The share that these make up.
-        two_nn: The TwoNN fit; None if there are too few different rows.
         shared_rows: Test rows that stand among the training or validation rows as well, inputs and
             targets alike.
         given: How the user named the data, for commands to copy: ``source``, and for a file
             ``target``, ``group``, ``time``, ``drop``, ``encoding``; empty if that is not known.
         leaks: Inputs that give the target away, a sentence each.
+        kind: ``"table"`` for the net for tables, ``"network"`` for one of the problem's own.
+        places: Layers of the network that methods may act at, the first one by default.
+        latent: How the rows lie at the first of these, in a trained net; None if that is unknown.
     """
 
     summary: str
     rows: Mapping[str, int]
-    columns: int
-    targets: int
-    n_used: int
-    singular_values: tuple[float, ...]
-    n_values: int
-    rho: float
-    k: int
-    share: float
-    two_nn: TwoNNFit | None
     shared_rows: int = 0
     given: Mapping[str, Any] = field(default_factory=dict)
     leaks: tuple[str, ...] = ()
+    kind: Learner = "table"
+    places: tuple[str, ...] = ()
+    latent: Latent | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for a JSON file."""
@@ -94,18 +70,19 @@ class Facts:
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Return the facts that :meth:`to_dict` wrote down."""
         try:
-            fit = values["two_nn"]
-            return cls(
+            latent = values.get("latent")
+            return cls.read(
+                values,
                 summary=str(values["summary"]),
                 rows={part: int(values["rows"][part]) for part in ("train", "validation", "test")},
-                singular_values=_numbers(values["singular_values"]),
-                rho=check_range("rho", values["rho"], 0.0, 1.0),
-                share=check_range("share", values["share"], 0.0, 1.0),
-                two_nn=None if fit is None else _read_fit(**fit),
                 shared_rows=int(values.get("shared_rows", 0)),  # earlier files do not say it
                 given=_read_given(values["given"]),
                 leaks=tuple(map(str, values.get("leaks", ()))),  # nor this
-                **{name: int(values[name]) for name in _WHOLE},
+                kind=check_choice("kind", values.get("kind", "table"), get_args(Learner)),
+                places=tuple(map(str, values.get("places", ()))),
+                latent=None
+                if latent is None
+                else Latent.read(latent, place=str(latent["place"]), run=str(latent["run"])),
             )
         except (AttributeError, LookupError, TypeError, ValueError, OverflowError) as error:
             raise ArgumentError(
@@ -122,7 +99,7 @@ def describe(
     leaks: Sequence[str] = (),
     rho: float = 0.9,
 ) -> Facts:
-    """Find out what a report says of the data.
+    """Find out what a report says of a table.
 
     Only training rows are looked at, but for counting the test rows that are among the others.
     ``rho`` is the share of the sum of singular values that is marked, in [0, 1].
@@ -134,22 +111,13 @@ def describe(
         ({'train': 120, 'validation': 40, 'test': 40}, 2, 1)
     """
     rho = check_range("rho", rho, 0.0, 1.0)
-    points = _joint_rows(split)
-    values = torch.linalg.svdvals(points)
-    k, total = int(rank_at_share(values, rho)), float(values.sum())
+    train, rows = split.train, some_rows(len(split.train), MOST_ROWS)
+    found = Geometry.of(torch.as_tensor(train.x[rows]).flatten(1), train.y[rows], rho)
     return Facts(
+        **vars(found),
         summary=summary,
-        rows={name: len(split.parts[name]) for name in ("train", "validation", "test")},
-        columns=math.prod(split.train.x.shape[1:]),
-        targets=int(split.train.y.shape[1]),
-        n_used=len(points),
-        singular_values=_short(values[:MOST_VALUES].numpy()),
-        n_values=len(values),
-        rho=rho,
-        k=k,
-        share=min(1.0, float(values[:k].sum()) / total) if total > 0 else 0.0,
-        two_nn=_fit_two_nn(points),
-        shared_rows=_count_shared(split),
+        rows=count_rows(split),
+        shared_rows=count_shared(split),
         given=_read_given(given or {}),
         leaks=tuple(leaks),
     )
@@ -172,47 +140,22 @@ def read_facts(folder: str | Path) -> Facts | None:
     return read_optional(Path(folder, ABOUT), FORMAT, Facts.from_dict, without=without)
 
 
-def _joint_rows(split: Split) -> Tensor:
-    """Return the standardized training rows [x, y], or so many of them that it is quick."""
-    train, rows = split.train, torch.arange(len(split.train))
-    if len(train) > MOST_ROWS:
-        rows = torch.linspace(0, len(train) - 1, MOST_ROWS, dtype=torch.float64).long()
-    joint = torch.cat([train.x[rows].flatten(1), train.y[rows]], dim=1).double()
-    return Scaler.fit(joint).transform(joint)
+def some_rows(n: int, most: int) -> Tensor:
+    """Return the numbers of all ``n`` rows, or of ``most`` of them that lie evenly."""
+    if n <= most:
+        return torch.arange(n)
+    return torch.linspace(0, n - 1, most, dtype=torch.float64).long()
 
 
-def _count_shared(split: Split) -> int:
+def count_rows(split: Split) -> dict[str, int]:
+    """Return how many rows the three parts of a split have."""
+    return {name: len(split.parts[name]) for name in ("train", "validation", "test")}
+
+
+def count_shared(split: Split) -> int:
     """Count the test rows that are equal to a training or validation row in every number."""
     seen = {row for part in (split.train, split.validation) for row in as_bytes(part)}
     return sum(row in seen for row in as_bytes(split.test))
-
-
-def _fit_two_nn(points: Tensor) -> TwoNNFit | None:
-    try:
-        fit = two_nn(points)
-    except TooFewPointsError:
-        return None
-    shown = np.unique(np.linspace(0, len(fit.log_mu) - 1, MOST_POINTS).astype(np.int64))
-    # On a grid mu is 1, or by rounding a little more, and the slope has no meaning.
-    is_one = fit.dimension <= MOST_TIMES * points.shape[1]
-    return TwoNNFit(
-        dimension=float(fit.dimension) if is_one else None,
-        n_dropped=int(fit.n_dropped),
-        log_mu=_short(fit.log_mu[shown]),
-        neg_log_survival=_short(fit.neg_log_survival[shown]),
-    )
-
-
-def _read_fit(
-    dimension: float | None,
-    n_dropped: int,
-    log_mu: Sequence[float],
-    neg_log_survival: Sequence[float],
-) -> TwoNNFit:
-    if len(log_mu) != len(neg_log_survival):
-        raise ValueError("the points of the TwoNN fit have unequally many coordinates")
-    slope = None if dimension is None else check_range("dimension", dimension)
-    return TwoNNFit(slope, int(n_dropped), _numbers(log_mu), _numbers(neg_log_survival))
 
 
 def _read_given(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -226,11 +169,3 @@ def _read_given(values: Mapping[str, Any]) -> dict[str, Any]:
         if value := values.get(name):
             given[name] = [value] if isinstance(value, str) else [str(item) for item in value]
     return given
-
-
-def _numbers(values: Sequence[float]) -> tuple[float, ...]:
-    return tuple(check_range("values", value) for value in values)
-
-
-def _short(values: NDArray[np.float64]) -> tuple[float, ...]:
-    return tuple(float(f"{value:.5g}") for value in values)

@@ -278,6 +278,7 @@ def _configure(
         kind=problem.kind,
         model=problem.model_name,
         keep_integers=problem.keep_integers,
+        network=problem.network_key(),
     )
 
 

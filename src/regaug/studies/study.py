@@ -8,6 +8,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, Self
 
+from regaug._checks import check_integer
 from regaug._files import JSON
 from regaug._registry import lookup
 from regaug.data.base import Data
@@ -18,6 +19,7 @@ from regaug.ensemble.entry import BLENDS
 from regaug.exceptions import ArgumentError, StoreError
 from regaug.formatting import as_html, count
 from regaug.metrics import Scores, as_signed, is_logged
+from regaug.runs.nets import net_file
 from regaug.runs.record import RunRecord
 from regaug.runs.run import Run
 from regaug.runs.store import Store, read_study
@@ -354,6 +356,37 @@ class Study:
         use = self.verdict.use
         return use if use in BLENDS else self.verdict.recommended
 
+    @property
+    def looked_at(self) -> tuple[str, ...]:
+        """The methods that are looked at closely: plain training, and the best augmentation.
+
+        That is the recommended one, or the one with the best mean if none is; its nets and those of
+        plain training are what the folder of a network's study keeps.
+        """
+        plain, best = self.comparison.reference, self.verdict.recommended
+        if best == plain:
+            nets = (row for row in self.comparison.rows if row.is_net and row.mean is not None)
+            best = next((row.name for row in nets if row.name != plain), plain)
+        return (plain,) if best == plain else (plain, best)
+
+    def weights(self, method: str | None = None, split: int = 0) -> Path | None:
+        """Return the safetensors file with the weights of a chosen net, of a network's own study.
+
+        It is the net with the best validation error of a method on a split. None if its weights are
+        not kept: those of :attr:`looked_at` are, and only in a folder.
+
+        Args:
+            method: One of the study; the recommended one if None.
+            split: Number of the split.
+        """
+        name = self.verdict.recommended if method is None else method
+        chosen = lookup("method of the study", name, self.chosen)
+        check_integer("split", split, 0, len(chosen) - 1)
+        if self.folder is None:
+            return None
+        file = net_file(self.folder, chosen[split].run)
+        return file if file.is_file() else None
+
     def settings_of(self, method: str) -> Settings:
         """Return the recipe and the settings of a method that are the best over all splits."""
         own = lookup("method of the study", method, self.best).settings or Settings()
@@ -370,6 +403,11 @@ class Study:
 
     def _check_table(self, data: Data | None) -> Data:
         table = self.data if data is None else data
+        if not self.config.hidden:
+            raise ArgumentError(
+                "A model is fitted to a table, and this study is of another network. Its best nets "
+                "are kept (study.weights), and the report says how to load them."
+            )
         if table is None:
             raise ArgumentError(
                 "`data` must be the table to fit a model to, got None: the study was read from a "

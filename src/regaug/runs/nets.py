@@ -1,0 +1,47 @@
+"""The weights of a study's nets: a file for every finished run of a network, in its folder."""
+
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from torch import Tensor
+
+from regaug._files import dump_tensors, write_bytes
+from regaug.exceptions import FileError
+from regaug.runs.run import Run
+
+NETS = "nets"
+_ENDING = ".safetensors"
+
+
+def net_file(folder: Path, run: Run) -> Path:
+    """Return where the weights of a run are kept, in a study's folder."""
+    return folder / NETS / f"{run.key}{_ENDING}"
+
+
+def write_net(folder: Path, run: Run, weights: Mapping[str, Tensor]) -> None:
+    """Keep the weights of a finished run, parameters and buffers under their own names."""
+    dense = {name: own.detach().cpu().contiguous() for name, own in weights.items()}
+    write_bytes(net_file(folder, run), dump_tensors(dense, {})[0])
+
+
+def read_net(file: Path) -> dict[str, Tensor]:
+    """Read the weights of a net, as ``net.load_state_dict`` takes them."""
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    try:
+        return load_file(file)
+    except OSError as error:
+        raise FileError(f"Could not read {file}: {error.strerror or error}.") from error
+    except SafetensorError as error:
+        raise FileError(f"Cannot use {file}: it is not a complete safetensors file.") from error
+
+
+def keep_nets(folder: Path, runs: Iterable[Run]) -> None:
+    """Remove the weights of all runs but these; what cannot be removed stays."""
+    kept = {net_file(folder, run) for run in runs}
+    for file in (folder / NETS).glob(f"*{_ENDING}"):
+        if file not in kept:
+            with suppress(OSError):  # another process of the same study may do the same
+                file.unlink()
