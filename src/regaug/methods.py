@@ -192,9 +192,7 @@ class Method:
             self,
             defaults={"share": _SHARE, **kept(self.defaults), "place": INPUT},
             space={**kept(self.space), **usual},
-            starts=tuple(
-                kept(own) for own in self.starts if own.get("place", INPUT) == INPUT and kept(own)
-            ),
+            starts=(),  # what is good in a training says nothing of rows
         )
 
     def suited(self, rows: int) -> Self:
