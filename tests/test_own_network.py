@@ -45,15 +45,11 @@ def test_the_study_runs(block, monkeypatch, shorten, capsys, request):
         monkeypatch.setenv("REGAUG_DATA", str(request.getfixturevalue("real_data")))
         if not is_here(NEEDED[block]):
             pytest.skip(f"needs the files of {NEEDED[block]}")
-        if not hasattr(regaug.data, "split_dataset"):
-            pytest.skip("needs data sets of one's own")
     if block == "lightning":
         pytest.importorskip("lightning")
     shorten(monkeypatch, 1)
     # Those that are hard to beat take most of the time, on images.
-    monkeypatch.setattr(
-        "regaug.studies.plan.baseline_names", lambda split: ("mean",), raising=False
-    )
+    monkeypatch.setattr("regaug.studies.eligibility.baseline_names", lambda split: ("mean",))
     compare, studies = shortened(block, regaug.compare)
     monkeypatch.setattr(regaug, "compare", compare)
     exec(compile(CODE[block], str(PAGE), "exec"), {"__name__": "__main__"})

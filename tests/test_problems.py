@@ -538,10 +538,10 @@ def test_the_kind_says_what_is_trained():
         ({"inputs": 3}, "`inputs` must be a function from a sample to its inputs, got 3"),
         ({"mask": "mask"}, "`mask` must be a function"),
         ({"model": nn.Linear(2, 1)}, "got Linear. Every run trains a fresh one: def make_net"),
-        ({"model": "net"}, "`model` must be a function that makes a network .* got str"),
+        ({"model": 3}, "`model` must be a function that makes a network .* got int"),
         ({"places": "hidden"}, r"`places` must be a list .* Write places=\['hidden'\]"),
     ],
-    ids=["targets", "inputs", "mask", "module", "text", "places"],
+    ids=["targets", "inputs", "mask", "module", "number", "places"],
 )
 def test_what_is_no_function_is_refused(options, match):
     with pytest.raises(ArgumentTypeError, match=match):

@@ -204,11 +204,15 @@ class Method:
             (7, OneOf(values=(4,)))
         """
         defaults, space = self.lowered(self.defaults, rows), dict(self.space)
+        most = {}
         for name in self.counts:
             if isinstance(choice := space.get(name), OneOf):
-                few = tuple(value for value in choice.values if value <= rows)
-                space[name] = OneOf(few or (rows,))
-        starts = tuple(self.lowered(own, rows) for own in self.starts)
+                few = tuple(value for value in choice.values if value <= rows) or (rows,)
+                space[name], most[name] = OneOf(few), max(few)
+        starts = tuple(
+            {name: min(value, most[name]) if name in most else value for name, value in own.items()}
+            for own in self.starts
+        )
         return replace(self, defaults=defaults, space=space, starts=starts)
 
     def placed(self, reach: Reach) -> Self | None:
@@ -275,7 +279,8 @@ class Prepared:
         """
         if self.augmentation.learns:
             self._adapt(len(y))
-            self.augmentation.fit(x if isinstance(x, Mapping) else x[:], y, groups=groups)
+            limits = {} if groups is None else {"groups": groups}
+            self.augmentation.fit(x if isinstance(x, Mapping) else x[:], y, **limits)
         return self
 
     def _adapt(self, rows: int) -> None:

@@ -460,7 +460,6 @@ class Problem:
             places=places,
             name=name,
             is_scaled=True,
-            independent=not training.varies,
             notes=training.notes,
             lightning=training,
         )

@@ -86,7 +86,7 @@ def test_it_draws_nothing_from_the_global_generator_and_leaves_the_rows_as_they_
     assert torch.equal(problem.splits[0].train.x, before)
 
 
-def test_a_network_is_made_once_and_the_problem_is_not_kept():
+def test_a_network_is_rehearsed_once_and_the_problem_is_not_kept():
     made = []
 
     def make():
@@ -95,7 +95,7 @@ def test_a_network_is_made_once_and_the_problem_is_not_kept():
 
     problem = problem_of(make)
     assert rehearse(problem) is rehearse(problem)
-    assert made == [1]
+    assert made == [1, 1]  # once to see that it is a network
     gone = weakref.ref(problem)
     del problem
     gc.collect()

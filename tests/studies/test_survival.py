@@ -44,7 +44,7 @@ class Slow(nn.Module):
 
     def forward(self, x):
         found = self.layers(x)
-        if self.training:
+        if self.training and len(x) > 2:  # before a study two samples are a rehearsal
             time.sleep(float(os.environ.get(PAUSE, 0)))
             if LOG in os.environ:
                 # The state that an epoch begins with is no other one's.

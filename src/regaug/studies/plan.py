@@ -99,6 +99,7 @@ def make_plan(
         own = own or draw_makers(config)
     elif settings is None and training is not None:
         own = draw_logged(training, config)
+        config = replace(config, repeats=1 if training.varies else config.splits)
     elif settings is None:
         recipes = _draw_recipes(problem, max(FEWEST_RECIPES, RECIPES_PER_TRIAL * count), seed)
         own = _draw_trials(config, recipes)

@@ -311,7 +311,8 @@ def test_another_test_metric_can_be_named():
 def test_without_a_split_argument_all_runs_have_the_same_rows():
     fixed, other = make_problem(data=partial(Data, 3)), make_problem()
     assert (fixed.lightning.varies, other.lightning.varies) == (False, True)
-    assert (fixed.independent, other.independent) == (True, False)
+    plans = [make_plan(own, methods=["noise"]) for own in (fixed, other)]
+    assert [own.config.is_repeated for own in plans] == [True, False]
     assert "intervals say how much seeds vary" in fixed.notes[0]
     assert train(fixed, split=0).test == train(fixed, split=1).test
     assert train(fixed, split=0, seed=1).test != train(fixed, split=0, seed=2).test
