@@ -74,6 +74,8 @@ def make_plan(
     :func:`regaug.compare`. Of a network of one's own nothing is measured: see
     :func:`measure_budget` and :func:`make_network_plan`.
     """
+    if (training := problem.lightning) is not None:
+        problem = look_at(problem, training)
     names, left_out = _check_methods(methods, quick), list[str]()
     if settings is None or problem.kind == "estimator":
         names, left_out = leave_out(problem, names)
@@ -85,8 +87,7 @@ def make_plan(
     usual = 1 if settings is not None else QUICK_TRIALS if quick else TRIALS
     count = check_integer("trials", usual if trials is None else trials, 1)
     check_integer("seed", seed, 0)
-    if (training := problem.lightning) is not None:
-        problem = look_at(problem, training)
+    if training is not None:
         count = check_logged(training, count, trials, search)
     notes, recipes = [*problem.notes, *describe_groups(problem), *left_out], []
     own = {name: [settings[name]] for name in names} if settings is not None else {}
