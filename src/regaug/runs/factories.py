@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from regaug._registry import unknown
+from regaug._scripts import import_script, is_script
 from regaug.exceptions import ArgumentError, UnknownNameError
 from regaug.training.estimators import call_factory, is_regressor
 
@@ -62,34 +63,19 @@ class Factory:
 @cache
 def _load(where: str, folder: str) -> ModuleType:
     """Import a module by its name, or a file by its path."""
-    if not where.endswith(".py"):
-        if folder not in sys.path:  # as `python -m` has it; commands do not
-            sys.path.insert(0, folder)
-        if _is_missing(where):
-            raise UnknownNameError(
-                f"`model`: there is no module {where!r}. Name a file by its path: "
-                f"{where.replace('.', '/')}.py:make."
-            )
-        try:
-            return importlib.import_module(where)
-        except Exception as error:
-            raise ArgumentError(_say(error, where)) from error
-    path = Path(folder, where).resolve()
-    if not path.is_file():
-        raise UnknownNameError(f"`model`: there is no file {where!r}.")
-    # Files of one name in two folders are two modules.
-    name = f"_regaug_{path.stem}_{abs(hash(str(path)))}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise ArgumentError(f"`model` must be in a Python file, got {where!r}.")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
+    if is_script(where):
+        return import_script(Path(folder, where))
+    if folder not in sys.path:  # as `python -m` has it; commands do not
+        sys.path.insert(0, folder)
+    if _is_missing(where):
+        raise UnknownNameError(
+            f"`model`: there is no module {where!r}. Name a file by its path: "
+            f"{where.replace('.', '/')}.py:make."
+        )
     try:
-        spec.loader.exec_module(module)
+        return importlib.import_module(where)
     except Exception as error:
-        del sys.modules[name]
-        raise ArgumentError(_say(error, str(path))) from error
-    return module
+        raise ArgumentError(_say(error, where)) from error
 
 
 def _is_missing(name: str) -> bool:
