@@ -130,6 +130,11 @@ def blaming() -> Iterator[None]:
         raise ScriptError(words) from error
 
 
+def is_blamed(error: BaseException) -> bool:
+    """Tell whether an error has passed a line of a user's file."""
+    return _explain(error) is not None
+
+
 def _explain(error: BaseException) -> str | None:
     """Say what has failed, and where in the files of the user; None if nowhere there."""
     folders = [os.path.dirname(path) for path in _imported]

@@ -11,6 +11,7 @@ from importlib import import_module
 from inspect import Parameter, getsource, signature
 from pathlib import Path
 from textwrap import dedent
+from tokenize import TokenError
 from typing import Any, Literal, Self, cast, overload
 
 import numpy as np
@@ -705,7 +706,8 @@ def _code_of(thing: Any) -> str:
         return ""
     try:
         return ast.dump(ast.parse(dedent(getsource(thing))))
-    except (OSError, SyntaxError, TypeError):  # typed in, a part of a line, or not Python
+    # Typed in, a part of a line, or not Python.
+    except (OSError, SyntaxError, TokenError, TypeError):
         return ""
 
 

@@ -16,11 +16,11 @@ from regaug.models import MLP
 from regaug.problems import Problem
 from regaug.runs import unfinished as module
 from regaug.runs.claims import Claim
+from regaug.runs.nets import read_net
 from regaug.runs.run import Run
 from regaug.runs.unfinished import CHECKPOINTS, CLAIM, Unfinished, name_of
 from regaug.runs.worker import NETS, Worker
 from regaug.training import Settings
-from regaug.training.state import read_state
 
 EPOCHS = 6
 SPLITS = [make_manifold("paraboloid", n=60, noise=0.1).split(seed) for seed in range(2)]
@@ -110,7 +110,7 @@ def test_a_finished_run_leaves_its_weights_and_nothing_else_when_it_is_forgotten
     (file,) = (path for path in tmp_path.rglob("*") if path.is_file())
     assert file == tmp_path / NETS / f"{run.key}.safetensors"
     net = make_net(SPLITS[0], 0)
-    net.load_state_dict(read_state(file))
+    net.load_state_dict(read_net(file))
     net.eval()
     split = worker.problems["bowl"].split(0)
     with torch.no_grad():

@@ -17,6 +17,7 @@ from regaug.data.datasets.synthetic import make_manifold
 from regaug.models import MLP
 from regaug.problems import LoadedSplits, Problem
 from regaug.runs import worker as module
+from regaug.runs.nets import net_file
 from regaug.runs.record import Sample
 from regaug.runs.run import Run
 from regaug.runs.tasks import make_tasks
@@ -272,12 +273,8 @@ def test_a_paused_run_goes_on_and_leaves_nothing(tmp_path, monkeypatch):
         assert record.run.key != run.key or stop is None
     assert len(steps) == 2 * whole  # no epoch was done twice
     assert without_time([record]) == without_time(expected)
-    assert not list(tmp_path.rglob("*.safetensors"))
-
-
-def test_a_run_that_never_pauses_writes_nothing(tmp_path):
-    Worker([make_own()], folder=tmp_path).do(make_runs(splits=1))
-    assert not list(tmp_path.iterdir())
+    worker.forget(run)
+    assert list(tmp_path.rglob("*.safetensors")) == [net_file(tmp_path, run)]
 
 
 def test_a_baseline_is_fitted_once_for_all_repetitions(monkeypatch):

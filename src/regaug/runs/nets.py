@@ -6,7 +6,7 @@ from pathlib import Path
 
 from torch import Tensor
 
-from regaug._files import dump_tensors, write_bytes
+from regaug._files import dump_tensors, remove_leftovers, write_bytes
 from regaug.exceptions import FileError
 from regaug.runs.run import Run
 
@@ -41,6 +41,7 @@ def read_net(file: Path) -> dict[str, Tensor]:
 def keep_nets(folder: Path, runs: Iterable[Run]) -> None:
     """Remove the weights of all runs but these; what cannot be removed stays."""
     kept = {net_file(folder, run) for run in runs}
+    remove_leftovers(folder / NETS, f"*{_ENDING}")
     for file in (folder / NETS).glob(f"*{_ENDING}"):
         if file not in kept:
             with suppress(OSError):  # another process of the same study may do the same

@@ -82,7 +82,7 @@ def make_plan(
     if settings is None and problem.kind == "network":
         asked = Asked(None if methods is None else names, trials, quick=quick)
         budget = choose_budget(asked, names, Extent.of(problem))
-        budget = replace(budget, notes=(*left_out, *budget.notes))
+        budget = replace(budget, notes=(*budget.notes, *left_out))
         return make_network_plan(problem, budget, seed=seed, search=search)
     usual = 1 if settings is not None else QUICK_TRIALS if quick else TRIALS
     count = check_integer("trials", usual if trials is None else trials, 1)
@@ -130,7 +130,7 @@ def measure_budget(problem: Problem, asked: Asked, *, seed: int = 0, jobs: int =
     wall, own = clock.perf_counter() - clocks[0], clock.process_time() - clocks[1]
     extent = extent.slowed(max(1.0, wall / max(own, 1e-3)))
     budget = choose_budget(asked, names, extent, paces, fewer=QUICK_METHODS, jobs=jobs, spent=wall)
-    return replace(budget, notes=(*left_out, *budget.notes))
+    return replace(budget, notes=(*budget.notes, *left_out))
 
 
 def make_network_plan(

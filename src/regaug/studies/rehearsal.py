@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from regaug import _random, methods
+from regaug._scripts import is_blamed
 from regaug.augment import Identity, Mixup
 from regaug.augment.base import AnyAugmentation
 from regaug.augment.structures import list_tensors
@@ -156,6 +157,8 @@ def _try(net: nn.Module, split: Split, augmentation: AnyAugmentation, place: str
     except RegaugError:
         raise
     except Exception as error:
+        if is_blamed(error):  # which shows the line
+            raise
         raise ArgumentError(
             f"`model` must make a network that takes the inputs of the data, {_shapes(x)} for "
             f"{len(y)} samples, and can be trained. The first step of this {type(net).__name__} "

@@ -403,7 +403,7 @@ class Study:
 
     def _check_table(self, data: Data | None) -> Data:
         table = self.data if data is None else data
-        if not self.config.hidden:
+        if self.config.kind in ("network", "lightning"):
             raise ArgumentError(
                 "A model is fitted to a table, and this study is of another network. Its best nets "
                 "are kept (study.weights), and the report says how to load them."
