@@ -266,3 +266,11 @@ def test_missing_data_says_how_to_get_it(fails, monkeypatch, tmp_path, name):
     assert "is not on this machine. " in said
     assert "set REGAUG_DATA to that folder" in said
     assert not (tmp_path / "runs").exists()
+
+
+def test_what_a_file_calls_model_is_no_option(run, tmp_path):
+    file = tmp_path / "textual.py"
+    file.write_text(STUDY.replace("return Net()", "return 'net'"))
+    result = run("compare", file, *SMALL, "-j", 1)
+    assert result.exit_code == 1
+    assert "`model` must return a torch.nn.Module, got str" in result.stderr

@@ -26,17 +26,18 @@ class Commands(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command."""
+        given = [*getattr(ctx, "_protected_args", ()), *ctx.args]
         try:
             return super().invoke(ctx)
         except ScriptError as error:  # about the user's own code, in its own words
             typer.echo(f"Error: {error}", err=True)
             raise typer.Exit(FAILED) from error
         except RegaugError as error:
-            typer.echo(f"Error: {reword(str(error), self._options(ctx))}", err=True)
+            typer.echo(f"Error: {reword(str(error), self._options(ctx, given))}", err=True)
             is_misspelled = isinstance(error, UnknownNameError)
             raise typer.Exit(WRONG_USAGE if is_misspelled else FAILED) from error
 
-    def _options(self, ctx: Any) -> dict[str, str]:
+    def _options(self, ctx: Any, given: list[str]) -> dict[str, str]:
         """Return what the options of the command that is run are called, by argument."""
         parameters = getattr(self.commands.get(ctx.invoked_subcommand), "params", ())
         found = {"data": "DATA", "source": "DATA"}
@@ -45,6 +46,8 @@ class Commands(TyperGroup):
             found[parameter.name] = max(parameter.opts, key=len)
             if parameter.param_type_name == "argument":
                 found[parameter.name] = parameter.metavar or parameter.name
+        if not any(word.startswith("--model") for word in given):
+            found.pop("model", None)  # the one that a file of the user's speaks of
         return found
 
 
