@@ -15,7 +15,6 @@ from torch import nn
 
 import regaug
 from regaug import _scripts
-from regaug import problems as module
 from regaug.data import read_table, split_dataset, standardize
 from regaug.data.base import Info, Part, Split
 from regaug.data.datasets.series import SeriesData
@@ -29,6 +28,8 @@ from regaug.exceptions import (
 )
 from regaug.models import MLP, LSTNet
 from regaug.problems import LoadedSplits, Problem
+from regaug.problems import problem as problem_module
+from regaug.problems.networks import code_of
 
 
 def make_data(n=60):
@@ -135,8 +136,8 @@ def test_a_named_table_is_the_problem_of_that_table_with_its_own_metric():
 
 def test_a_named_series_has_the_network_for_it_and_is_read_where_it_is_used(monkeypatch):
     loaded = []
-    monkeypatch.setattr(module, "load", lambda name: loaded.append(name) or make_series())
-    module._load_once.cache_clear()
+    monkeypatch.setattr(problem_module, "load", lambda name: loaded.append(name) or make_series())
+    problem_module._load_once.cache_clear()
     try:
         problem = Problem.named("electricity", splits=2)
         assert loaded == []
@@ -147,7 +148,7 @@ def test_a_named_series_has_the_network_for_it_and_is_read_where_it_is_used(monk
         assert net(split.train.x[:3]).shape == (3, 2)
         assert loaded == ["electricity"]
     finally:
-        module._load_once.cache_clear()
+        problem_module._load_once.cache_clear()
 
 
 @pytest.mark.slow
@@ -694,9 +695,9 @@ def test_another_network_has_another_key():
     assert key(make_own) == key(make_own)
     assert key(None) == ""
     assert len({key(make_own), key(make_wide), key(make_net)}) == 3
-    own, commented = (module._code_of(one) for one in (make_own, make_commented))
+    own, commented = (code_of(one) for one in (make_own, make_commented))
     assert own == commented.replace("make_commented", "make_own") != ""
-    assert module._code_of(MLP) == module._code_of(3) == ""
+    assert code_of(MLP) == code_of(3) == ""
 
 
 # Files of one's own

@@ -1,18 +1,14 @@
 """What is to be learned and how it is judged: splits, a network and a metric."""
 
-import ast
-import re
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property, lru_cache, partial
+from functools import cache, cached_property, partial
 from importlib import import_module
-from inspect import Parameter, getsource, signature
+from inspect import Parameter, signature
 from pathlib import Path
-from textwrap import dedent
-from tokenize import TokenError
-from typing import Any, Literal, Self, cast, overload
+from typing import Any, Literal, Self, cast
 
 import numpy as np
 import torch
@@ -35,114 +31,22 @@ from regaug.data.splits import SplitRule
 from regaug.data.tabular.table import Table
 from regaug.exceptions import ArgumentError, ArgumentTypeError
 from regaug.metrics import MetricName, Mode, check_metric
-from regaug.models import MLP, DeepDTA, LSTNet, R2Plus1D18, ResNet18
-from regaug.models.mlp import NetForm
+from regaug.models import MLP
+from regaug.problems.cost import Cost
+from regaug.problems.networks import NETWORKS, MakeNet, digest_network
+from regaug.problems.sequences import LoadedSplits, RepeatedSplits, is_same
 from regaug.samplers.base import PairsWithin
 from regaug.training.estimators import REGRESSORS, call_factory, is_regressor, name_model
 from regaug.training.logged import LoggedTraining
 from regaug.training.recipe import HIDDEN
 
 Kind = Literal["table", "network", "estimator", "lightning"]
-MakeNet = Callable[..., nn.Module]
 # What a problem is called that nobody has given a name, and a study in a file.
 UNNAMED, IN_FILE = "splits", "problem"
 
 # A study of more rows than that looks at so many of them.
 MOST_ROWS = 12_000
-# Seconds that a step of a table net takes in a stack, and that a row takes for each of its weights.
-_STEP, _WEIGHT = 3e-5, 4e-10
 _SOME_ROWS = 1024  # that are looked at in one go
-
-
-class LoadedSplits(Sequence[Split]):
-    """Splits that are made when they are asked for, wherever that is.
-
-    A worker process gets the recipe, not the rows: images and long series are read where they are
-    used. The last two stay in memory.
-
-    Args:
-        make: From the number of a split to the split; it must be possible to send it to another
-            process.
-        count: How many there are.
-    """
-
-    def __init__(self, make: Callable[[int], Split], count: int) -> None:
-        self._make, self._count = make, check_integer("count", count, 1)
-        self._get = lru_cache(maxsize=2)(make)
-
-    def __len__(self) -> int:
-        return self._count
-
-    @overload
-    def __getitem__(self, index: int) -> Split: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Split]: ...
-    def __getitem__(self, index: int | slice) -> Split | list[Split]:
-        if isinstance(index, slice):
-            return [self[i] for i in range(self._count)[index]]
-        return self._get(range(self._count)[index])
-
-    def first(self, count: int) -> "LoadedSplits":
-        """Return the first ones of them."""
-        return LoadedSplits(self._make, count)
-
-    def changed(self, change: Callable[[Split], Split]) -> "LoadedSplits":
-        """Return them with a change that each gets after it was made."""
-        return LoadedSplits(partial(_make_changed, self._make, change), self._count)
-
-    def __reduce__(self) -> tuple[type[Self], tuple[Callable[[int], Split], int]]:
-        return type(self), (self._make, self._count)
-
-
-class RepeatedSplits(Sequence[Split]):
-    """One split, several times: repetitions that differ in their seeds alone.
-
-    Args:
-        one: A sequence whose first split it is.
-        count: How many repetitions.
-
-    Example:
-        >>> from regaug.data import load
-        >>> split = load("diabetes").split(seed=0)
-        >>> repeated = RepeatedSplits([split], 3)
-        >>> len(repeated), repeated[2] is split
-        (3, True)
-    """
-
-    def __init__(self, one: Sequence[Split], count: int) -> None:
-        self.one, self._count = one, check_integer("count", count, 1)
-
-    def __len__(self) -> int:
-        return self._count
-
-    @overload
-    def __getitem__(self, index: int) -> Split: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Split]: ...
-    def __getitem__(self, index: int | slice) -> Split | list[Split]:
-        if isinstance(index, slice):
-            return [self.one[0] for _ in range(self._count)[index]]
-        range(self._count)[index]  # an error if there are not so many
-        return self.one[0]
-
-
-@dataclass(frozen=True)
-class Cost:
-    """About what an epoch takes on one core, in seconds.
-
-    Attributes:
-        step: For each step of the optimizer.
-        sample: For each training sample.
-    """
-
-    step: float = 3.3e-4
-    sample: float = 0.0
-
-    @classmethod
-    def of_table(cls, columns: int, targets: int, hidden: Sequence[int] = HIDDEN) -> Self:
-        """Return what the net of a table takes, trained beside others."""
-        periodic = tuple(range(columns))
-        return cls(_STEP, _WEIGHT * NetForm(columns, targets, tuple(hidden), 0.1, periodic).size)
 
 
 @dataclass(frozen=True, eq=False)
@@ -513,7 +417,7 @@ class Problem:
     def has_one_split(self) -> bool:
         """Whether all its splits have the same rows; of those that must be read two are."""
         first, *others = self.splits[:2] if isinstance(self.splits, LoadedSplits) else self.splits
-        return self.is_repeated or all(_is_same(first, other) for other in others)
+        return self.is_repeated or all(is_same(first, other) for other in others)
 
     def with_splits(self, count: int) -> Self:
         """Return the problem with so many splits: its first ones, or repetitions of its only one.
@@ -650,16 +554,12 @@ class Problem:
         """
         if self.kind != "network":
             return ""
-        net = self.make_net(self.split(0), 0)
-        # What has no better words for itself says where in memory it is.
-        layers = re.sub(r"\b0x[0-9a-fA-F]+", "", repr(net))
-        words = [layers, _code_of(type(net)), _code_of(self.model)]
-        return f"{zlib.crc32(chr(10).join(words).encode()):08x}"
+        return digest_network(self.make_net(self.split(0), 0), self.model)
 
     def __reduce__(self) -> tuple[Callable[..., "Problem"], tuple[object, ...]]:
-        # The files come first, as what follows may be defined in them.
         # All samples have been read, and functions of the moment cannot be sent.
         state = {**vars(self), "inputs": None, "targets": None}
+        # The files come first, as what follows may be defined in them.
         return _restored, (ImportedScripts(), type(self), state)
 
 
@@ -675,21 +575,6 @@ def _check_mask(mask: Mask, x: Any) -> None:
     join_masks(x, found)
 
 
-def _is_same(split: Split, other: Split) -> bool:
-    """Tell whether two splits have the same training and test rows, by their targets too."""
-    if split is other:
-        return True
-    pairs = [(split.train, other.train), (split.test, other.test)]
-    return all(
-        one.rows.tobytes() == another.rows.tobytes() and torch.equal(one.y, another.y)
-        for one, another in pairs
-    )
-
-
-def _make_changed(make: Callable[[int], Split], change: Callable[[Split], Split], n: int) -> Split:
-    return change(make(n))
-
-
 def _subsample(split: Split, n: int, seed: int) -> Split:
     return split.subsample(n, seed=seed)
 
@@ -700,52 +585,10 @@ def _restored(scripts: ImportedScripts, kind: type[Problem], state: dict[str, An
     return problem
 
 
-def _code_of(thing: Any) -> str:
-    """Return the code of a class or a function of the user's own; empty if it is not at hand."""
-    if str(getattr(thing, "__module__", "")).partition(".")[0] == "regaug":
-        return ""
-    try:
-        return ast.dump(ast.parse(dedent(getsource(thing))))
-    # Typed in, a part of a line, or not Python.
-    except (OSError, SyntaxError, TokenError, TypeError):
-        return ""
-
-
 def _is_needed(parameter: Parameter) -> bool:
     """Tell whether a function cannot be called without this argument."""
     is_several = parameter.kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
     return parameter.default is Parameter.empty and not is_several
-
-
-def make_lstnet(split: Split, seed: int) -> nn.Module:
-    """Make the net for a series, wide for one of many columns."""
-    window, columns = split.train.x.shape[1:]
-    hidden = 50 if columns < 100 else 100
-    return LSTNet(columns, window=window, hidden_cnn=hidden, hidden_rnn=hidden, seed=seed)
-
-
-def make_image_net(split: Split, seed: int) -> nn.Module:
-    """Make the net for images."""
-    return ResNet18(split.train.y.shape[1], channels=split.train.x.shape[1], seed=seed)
-
-
-def make_pair_net(split: Split, seed: int) -> nn.Module:
-    """Make the net for pairs of a drug and a protein, as in C-Mixup's scripts."""
-    return DeepDTA(activation=None, seed=seed)
-
-
-def make_video_net(split: Split, seed: int) -> nn.Module:
-    """Make the net for videos."""
-    return R2Plus1D18(split.train.y.shape[1], seed=seed)
-
-
-# The paper's network for everything that is no table.
-NETWORKS: dict[str, MakeNet] = {
-    "series": make_lstnet,
-    "image": make_image_net,
-    "pair": make_pair_net,
-    "video": make_video_net,
-}
 
 
 @cache

@@ -1,0 +1,67 @@
+"""The paper's networks by kind of data, and what tells one network from another."""
+
+import ast
+import re
+import zlib
+from collections.abc import Callable
+from inspect import getsource
+from textwrap import dedent
+from tokenize import TokenError
+from typing import Any
+
+from torch import nn
+
+from regaug.data.base import Split
+from regaug.models import DeepDTA, LSTNet, R2Plus1D18, ResNet18
+
+MakeNet = Callable[..., nn.Module]
+
+
+def make_lstnet(split: Split, seed: int) -> nn.Module:
+    """Make the net for a series, wide for one of many columns."""
+    window, columns = split.train.x.shape[1:]
+    hidden = 50 if columns < 100 else 100
+    return LSTNet(columns, window=window, hidden_cnn=hidden, hidden_rnn=hidden, seed=seed)
+
+
+def make_image_net(split: Split, seed: int) -> nn.Module:
+    """Make the net for images."""
+    return ResNet18(split.train.y.shape[1], channels=split.train.x.shape[1], seed=seed)
+
+
+def make_pair_net(split: Split, seed: int) -> nn.Module:
+    """Make the net for pairs of a drug and a protein, as in C-Mixup's scripts."""
+    return DeepDTA(activation=None, seed=seed)
+
+
+def make_video_net(split: Split, seed: int) -> nn.Module:
+    """Make the net for videos."""
+    return R2Plus1D18(split.train.y.shape[1], seed=seed)
+
+
+# The paper's network for everything that is no table.
+NETWORKS: dict[str, MakeNet] = {
+    "series": make_lstnet,
+    "image": make_image_net,
+    "pair": make_pair_net,
+    "video": make_video_net,
+}
+
+
+def digest_network(net: nn.Module, make: Any) -> str:
+    """Return eight digits that differ for other layers, or another code of what makes them."""
+    # What has no better words for itself says where in memory it is.
+    layers = re.sub(r"\b0x[0-9a-fA-F]+", "", repr(net))
+    words = [layers, code_of(type(net)), code_of(make)]
+    return f"{zlib.crc32(chr(10).join(words).encode()):08x}"
+
+
+def code_of(thing: Any) -> str:
+    """Return the code of a class or a function of the user's own; empty if it is not at hand."""
+    if str(getattr(thing, "__module__", "")).partition(".")[0] == "regaug":
+        return ""
+    try:
+        return ast.dump(ast.parse(dedent(getsource(thing))))
+    # Typed in, a part of a line, or not Python.
+    except (OSError, SyntaxError, TokenError, TypeError):
+        return ""
