@@ -58,7 +58,7 @@ def test_what_is_sent_is_the_place(folder):
     [
         ("own_models.py:mak", UnknownNameError, "Did you mean 'make'"),
         ("own_models.py:number", ArgumentError, "a function that makes a model, or a regressor"),
-        ("lacking.py:make", UnknownNameError, "no file '.*lacking.py'"),
+        ("lacking.py:make", UnknownNameError, "no file 'lacking.py'"),
         ("lacking:make", UnknownNameError, "no module 'lacking'.*lacking.py:make"),
         ("lacking.inner:make", UnknownNameError, "no module 'lacking.inner'"),
         (

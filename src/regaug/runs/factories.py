@@ -64,7 +64,9 @@ class Factory:
 def _load(where: str, folder: str) -> ModuleType:
     """Import a module by its name, or a file by its path."""
     if is_script(where):
-        return import_script(Path(folder, where))
+        if not (path := Path(folder, where)).is_file():
+            raise UnknownNameError(f"`model`: there is no file {where!r}.")
+        return import_script(path)
     if folder not in sys.path:  # as `python -m` has it; commands do not
         sys.path.insert(0, folder)
     if _is_missing(where):
