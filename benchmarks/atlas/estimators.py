@@ -20,7 +20,7 @@ from scipy.stats import t as student
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 from benchmarks.atlas.page import change, interval, table
-from benchmarks.atlas.protocol import RESULTS, SPLITS, Cell, index, lines, measure, read
+from benchmarks.atlas.protocol import SPLITS, Cell, index, lines, measure, publish, read
 from regaug import compare, methods
 from regaug.data import load
 from regaug.formatting import between
@@ -107,8 +107,7 @@ def show() -> None:
         sure = [row[0] for row in rows if float(row[3]) < 0.05]
         out += [f"## {model}: {len(known)} of {len(tables())} tables", "", *table(head, rows)]
         out += [f"Told apart from no new rows: {', '.join(sure) or 'none'}. Tables: {names}.", ""]
-    (RESULTS / "estimators.md").write_text("\n".join(out).rstrip() + "\n")
-    print("\n".join(out))
+    publish("estimators", out)
 
 
 if __name__ == "__main__":

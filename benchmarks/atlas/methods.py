@@ -26,7 +26,7 @@ from benchmarks.atlas.candidates import (
     row,
     train,
 )
-from benchmarks.atlas.protocol import RESULTS, Cell, cells, lines, measure
+from benchmarks.atlas.protocol import Cell, cells, lines, measure, publish
 from regaug import methods, samplers
 from regaug.data.scaling import StandardizedSplit
 from regaug.samplers.base import BatchSampler, Indices, group_by_key
@@ -132,8 +132,7 @@ def show() -> None:
     for method in (name for name in methods.names() if name != "erm" and found):
         among = [i for i, name in enumerate(names) if name.startswith(f"{method}: ")]
         out += [f"**{method}.** " + portfolio(found, names, among, [])[0], ""]
-    (RESULTS / "methods.md").write_text("\n".join(out).rstrip() + "\n")
-    print("\n".join(out))
+    publish("methods", out)
 
 
 if __name__ == "__main__":

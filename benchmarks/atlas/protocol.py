@@ -103,6 +103,13 @@ def lines(name: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
 
+def publish(name: str, lines: Sequence[str]) -> None:
+    """Write what was found as a page beside the results, and show it."""
+    text = "\n".join(lines).rstrip()
+    (RESULTS / f"{name}.md").write_text(f"{text}\n")
+    print(text)
+
+
 class _Timed:
     def __init__(self, do: Callable[[Cell], dict[str, Any]]) -> None:
         self.do = do

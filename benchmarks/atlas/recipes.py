@@ -19,7 +19,7 @@ from benchmarks.atlas.candidates import (
     row,
     train,
 )
-from benchmarks.atlas.protocol import RESULTS, Cell, cells, lines, measure
+from benchmarks.atlas.protocol import Cell, cells, lines, measure, publish
 from regaug.training.recipe import HIDDEN
 
 WAVES = {"schedule": "waves", "patience": 60}
@@ -109,8 +109,7 @@ def show() -> None:
         "Recipes whose ensemble is the best.",
         *(portfolio(found, names, among, [0]) if found else []),
     ]
-    (RESULTS / "recipes.md").write_text("\n".join(out).rstrip() + "\n")
-    print("\n".join(out))
+    publish("recipes", out)
 
 
 if __name__ == "__main__":

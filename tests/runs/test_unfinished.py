@@ -16,10 +16,10 @@ from regaug.models import MLP
 from regaug.problems import Problem
 from regaug.runs import unfinished as module
 from regaug.runs.claims import Claim
-from regaug.runs.nets import read_net
+from regaug.runs.nets import NETS, read_net
 from regaug.runs.run import Run
 from regaug.runs.unfinished import CHECKPOINTS, CLAIM, Unfinished, name_of
-from regaug.runs.worker import NETS, Worker
+from regaug.runs.worker import Worker
 from regaug.training import Settings
 
 EPOCHS = 6

@@ -134,14 +134,14 @@ class Problem:
                 )
         read = read_splits(self.splits, inputs=self.inputs, targets=self.targets)
         object.__setattr__(self, "splits", read)
-        for split in self.splits:
+        for number, split in enumerate(self.splits):
             if self.model is None and not isinstance(split.train.x, Tensor):
                 raise ArgumentError(
                     "`splits` must have their inputs in memory for the table net, as tables do. "
                     "Give a network of your own: Problem(splits, model=make_net)."
                 )
             if self.model is None:
-                check_floating("splits[0].train.x", cast(Tensor, split.train.x))
+                check_floating(f"splits[{number}].train.x", cast(Tensor, split.train.x))
             if isinstance(split, StandardizedSplit) and not self.is_scaled:
                 raise ArgumentError(
                     "`splits` must be in the target's own units, got standardized ones. A study "

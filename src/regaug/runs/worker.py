@@ -25,13 +25,8 @@ from regaug.training.settings import Recorded
 
 # What a worker does in one go: runs that share a problem and a method.
 Task = tuple[Run, ...]
-# The folder of states from which trainings go on, below that of a study.
-
-
 # Learning curves have a point after so many epochs.
 _EVERY = 10
-# Where a study keeps the weights of its networks.
-NETS = "nets"
 # A study may look at training and test rows for this share of the time that training takes.
 _LOOKING = 0.04
 
