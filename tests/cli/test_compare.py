@@ -21,8 +21,8 @@ from regaug.problems import Problem
 from regaug.runs.record import RunRecord
 from regaug.runs.run import Run
 from regaug.runs.store import Store
-from regaug.studies.compare import Progress
 from regaug.studies.plan import make_plan
+from regaug.studies.progress import Progress
 from regaug.studies.study import Study
 
 SMALL = ["--trials", "2", "--splits", "2", "-m", "erm,mixup", "-j", "1"]

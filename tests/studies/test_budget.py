@@ -9,15 +9,8 @@ from hypothesis import strategies as st
 
 from regaug.exceptions import ArgumentError, StoreError
 from regaug.runs.run import Run
-from regaug.studies.budget import (
-    LADDER,
-    MARGIN,
-    REPEATS,
-    Asked,
-    Budget,
-    Extent,
-    choose_budget,
-)
+from regaug.studies.budget import Asked, Budget, Extent
+from regaug.studies.ladder import LADDER, MARGIN, REPEATS, choose_budget
 from regaug.training.pace import Pace
 from regaug.training.recipe import network_epochs
 from regaug.training.settings import Settings

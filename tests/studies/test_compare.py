@@ -32,11 +32,12 @@ from regaug.runs.tasks import Workforce, make_tasks
 from regaug.runs.worker import Worker
 from regaug.studies import plan as module
 from regaug.studies import targets as targets_module
-from regaug.studies.compare import Progress, compare, run_plan
+from regaug.studies.compare import compare, run_plan
 from regaug.studies.facts import read_facts
 from regaug.studies.folders import Place
 from regaug.studies.latest import find_study
 from regaug.studies.plan import make_plan
+from regaug.studies.progress import Progress
 from regaug.studies.rounds import plan_rounds
 from regaug.studies.study import Study
 from regaug.studies.targets import TARGETS

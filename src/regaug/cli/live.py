@@ -11,7 +11,7 @@ import typer
 
 from regaug.formatting import count, duration, number
 from regaug.metrics import METRICS
-from regaug.studies.compare import Progress
+from regaug.studies.progress import Progress
 
 if TYPE_CHECKING:
     from rich.live import Live as RichLive

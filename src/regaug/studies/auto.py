@@ -9,10 +9,11 @@ from pathlib import Path
 from regaug.problems import Problem
 from regaug.runs.run import Run
 from regaug.runs.tasks import Workforce
-from regaug.studies.compare import Observer, run_plan
+from regaug.studies.compare import run_plan
 from regaug.studies.config import REFERENCE
 from regaug.studies.folders import Place
 from regaug.studies.plan import make_plan
+from regaug.studies.progress import Observer
 from regaug.training.settings import Settings
 
 FEWEST_ROWS = 50  # with fewer, differences between methods are noise

@@ -2,10 +2,8 @@
 
 import tempfile
 import time as clock
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -25,12 +23,10 @@ from regaug.metrics import MetricName
 from regaug.problems import MOST_ROWS, Problem
 from regaug.runs.factories import Factory
 from regaug.runs.origins import Origins
-from regaug.runs.record import RunRecord
 from regaug.runs.registrations import check_methods
-from regaug.runs.run import Run
 from regaug.runs.sharing import borrow
 from regaug.runs.store import Store
-from regaug.runs.tasks import Executor, Report, Workforce, do_runs, estimate_seconds
+from regaug.runs.tasks import Executor, Workforce, do_runs
 from regaug.runs.worker import Worker
 from regaug.studies.budget import Asked, Budget
 from regaug.studies.config import Fair, Search
@@ -47,36 +43,16 @@ from regaug.studies.plan import (
     make_plan,
     measure_budget,
 )
+from regaug.studies.progress import Observer, begin, observing
 from regaug.studies.rounds import plan_rounds
 from regaug.studies.study import MODEL, Study
 from regaug.studies.targets import make_targets, write_targets
-from regaug.training.bar import bar_from_first_call
 from regaug.training.estimators import REGRESSORS
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True, eq=False)
-class Progress:
-    """How far a study has come; told when it begins, and whenever something is finished.
-
-    Attributes:
-        plan: What the study is going to do.
-        records: What has just been finished; nothing at the beginning.
-        done: Finished runs of every method and baseline.
-        seconds_left: About how long the others take.
-        notes: What a reader should know, told at the beginning.
-    """
-
-    plan: Plan
-    records: Sequence[RunRecord]
-    done: Mapping[str, int]
-    seconds_left: float
-    notes: Sequence[str] = field(default=())
-
-
-Observer = Callable[[Progress], None]
 AnyData: TypeAlias = "Problem | Data | list[Split] | tuple[Split, ...] | str | Path | pd.DataFrame"
 
 
@@ -234,7 +210,7 @@ def compare(
             problem, methods=methods, trials=trials, seed=seed, quick=quick, search=search
         )
     source = table if isinstance(table, Data) else None
-    with _observer(progress) as observer:
+    with observing(progress) as observer:
         if out is None:
             with tempfile.TemporaryDirectory() as path:
                 place = Place(Path(path))
@@ -320,7 +296,7 @@ def run_plan(
     if facts is not None:
         write_facts(folder, facts)
     notes += [*place.notes, *_borrow(plan, store, place)]
-    tell = _begin(plan, store, workforce, observer, notes)
+    tell = begin(plan, store, workforce, observer, notes)
     targets = make_targets(plan.problem)
     if targets is not None:
         write_targets(folder, targets)
@@ -351,59 +327,6 @@ def _borrow(plan: Plan, store: Store, place: Place) -> list[str]:
     rounds = plan_rounds(plan.runs, store.records, config=plan.config)
     given = borrow(rounds, store, place.others, plan.problem)
     return [f"{count(number, 'run')} taken from {folder}." for folder, number in given.items()]
-
-
-def _begin(
-    plan: Plan,
-    store: Store,
-    workforce: Workforce,
-    observer: Observer | None,
-    notes: Sequence[str],
-) -> Report:
-    """Tell an observer, if there is one, that a study begins; return what tells it of records."""
-    # Not by key: the plan does not know the recipes of the second stage yet.
-    places = {_place(own.run) for own in store.records().values()}
-    notes = [*notes, *(f"Note: {damage}" for damage in store.damaged)]  # known when they are read
-    before, start = len(places), clock.monotonic()
-    left = [run for run in plan.runs if _place(run) not in places]
-    planned = _estimate(plan, left) / workforce.jobs
-
-    def tell(records: Sequence[RunRecord], seconds: float, notes: Sequence[str] = ()) -> None:
-        if observer is not None:
-            done = Counter(method for _, method, _, _ in places)
-            observer(Progress(plan, records, done, seconds, notes))
-
-    def finished(records: Sequence[RunRecord]) -> None:
-        places.update(_place(own.run) for own in records)
-        new, left = max(1, len(places) - before), len(plan.runs) - len(places)
-        passed = clock.monotonic() - start
-        if plan.budget is None or not plan.budget.paces:
-            tell(records, passed / new * left)
-            return
-        # Recipes, methods and baselines take unequally long, so what was measured tells more.
-        others = [run for run in plan.runs if _place(run) not in places]
-        rest = _estimate(plan, others) / workforce.jobs
-        slower = passed / (planned - rest) if planned > rest else 1.0
-        tell(records, rest * min(max(slower, 0.5), 3.0))
-
-    tell((), planned, notes)
-    return finished
-
-
-def _estimate(plan: Plan, runs: Sequence[Run]) -> float:
-    """Return about how long some runs of a plan take one worker."""
-    measured: list[Run] = []
-    if plan.budget is not None and plan.budget.paces:
-        measured = [run for run in runs if not run.is_baseline]
-        runs = [run for run in runs if run.is_baseline]
-        if plan.problem.is_repeated:  # they are fitted once
-            runs = [run for run in runs if run.split == 0]
-    seconds = 0.0 if plan.budget is None else plan.budget.seconds(measured)
-    return seconds + estimate_seconds(runs, {plan.problem.name: plan.problem})
-
-
-def _place(run: Run) -> tuple[str | None, str, int | None, int]:
-    return run.stage, run.method, run.trial, run.split
 
 
 def _finish(study: Study, folder: Path, seed: int, jobs: int) -> Study:
@@ -478,18 +401,3 @@ def _given(data: Data | None, problem: Problem) -> dict[str, object]:
         return dict(data.given)
     source = problem.source if data is None else data.info.name
     return {"source": source} if source else {}
-
-
-@contextmanager
-def _observer(progress: bool | Observer | None) -> Iterator[Observer | None]:
-    """Give what is told how far a study has come; a progress bar if only that is asked for."""
-    if progress is not True:
-        yield progress or None
-        return
-    with bar_from_first_call("run") as show:
-
-        def observe(event: Progress) -> None:
-            words = event.records[-1].run.method if event.records else ""
-            show(sum(event.done.values()), len(event.plan.runs), words)
-
-        yield observe

@@ -14,9 +14,10 @@ from regaug.ensemble.prepared import default_names
 from regaug.methods import MAKERS, NO_ROWS
 from regaug.problems import Problem
 from regaug.runs.run import Run, run_key
-from regaug.studies.budget import Asked, Budget, Extent, choose_budget, measure_paces
+from regaug.studies.budget import Asked, Budget, Extent
 from regaug.studies.config import REFERENCE, Search, StudyConfig
 from regaug.studies.eligibility import find_baselines, leave_out
+from regaug.studies.ladder import choose_budget, measure_paces
 from regaug.studies.limits import describe_groups
 from regaug.studies.logged import check_logged, draw_logged, look_at
 from regaug.studies.makers import draw_makers, with_cost
