@@ -54,7 +54,7 @@ def test_a_few_steps_say_how_long_a_training_takes():
     start = time.perf_counter()
     fit(Slow(), SPLIT, "erm", Settings(batch_size=10, epochs=2), machine=CPU, record=())
     # A busy machine may be twice as slow from one second to the next.
-    assert pace.seconds(2) == pytest.approx(time.perf_counter() - start, rel=0.6)
+    assert 0.4 < pace.seconds(2) / (time.perf_counter() - start) < 2.5
 
 
 @pytest.mark.serial
