@@ -5,8 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from regaug import methods
+from regaug.data import split_dataset
 from regaug.data.arrays import ArrayData
 from regaug.data.base import Info, Part, Split
 from regaug.data.splits import random_split
@@ -98,38 +100,66 @@ def test_foma_helps_on_a_linear_manifold():
     assert study.verdict.recommended in ("foma", "foma-rho")
 
 
-# No difference by construction: plain training under eight other names, so with other seeds.
+# No difference by construction: plain training under other names, so with other seeds.
 
 
 def make_null(seed, n=60):
     rng = np.random.default_rng((7, seed))
     x = rng.standard_normal((n, 5))
-    return make_data(x, np.sin(x[:, 0]) + 0.5 * x[:, 1] + 0.5 * rng.standard_normal(n))
+    data = make_data(x, np.sin(x[:, 0]) + 0.5 * x[:, 1] + 0.5 * rng.standard_normal(n))
+    return Problem.from_table(data, splits=5, seed=seed)
 
 
-def count_false_findings(patch, repeats, trials=4, hidden=(128, 128)):
-    """How many of so many studies call a copy of plain training different from it."""
-    copies = {f"copy-{i}": methods.get("erm") for i in range(8)}
+def make_cnn(split):
+    layers = nn.Conv2d(1, 8, 3), nn.ReLU(), nn.AdaptiveAvgPool2d(2), nn.Flatten(), nn.Linear(32, 1)
+    return nn.Sequential(*layers)
+
+
+def make_null_images(seed, n=120):
+    """Pictures with a bright spot, whose distance from a corner is the target, with noise."""
+    rng = np.random.default_rng((8, seed))
+    spots = rng.uniform(0, 7, (n, 2, 1, 1))
+    rows, columns = np.mgrid[:8, :8]
+    x = np.exp(-((rows - spots[:, 0]) ** 2 + (columns - spots[:, 1]) ** 2) / 2)[:, None]
+    x = (x + 0.2 * rng.standard_normal(x.shape)).astype(np.float32)
+    y = np.linalg.norm(spots[:, :, 0, 0], axis=1) + 0.5 * rng.standard_normal(n)
+    return Problem(split_dataset((x, y.astype(np.float32)), seeds=range(seed, seed + 5)), make_cnn)
+
+
+def count_false_findings(patch, problems, count=8, **options):
+    """In how many studies a copy of plain training is called different from it."""
+    copies = {f"copy-{i}": methods.get("erm") for i in range(count)}
     patch.setattr(methods, "METHODS", {**methods.METHODS} | copies)
     patch.setattr("regaug.studies.eligibility.baseline_names", lambda split: ("mean",))
-    count = 0
-    for seed in range(repeats):
-        problem = replace(Problem.from_table(make_null(seed), splits=5, seed=seed), hidden=hidden)
-        study = compare(problem, methods=["erm", *copies], trials=trials, seed=seed)
+    found = 0
+    for seed, problem in enumerate(problems):
+        study = compare(problem, methods=["erm", *copies], seed=seed, **options)
         rows = [study.comparison.row(name) for name in copies]
-        assert len({study.comparison.row("erm").errors, *(row.errors for row in rows)}) == 9
+        assert len({study.comparison.row("erm").errors, *(row.errors for row in rows)}) == count + 1
         assert all(row.p is not None for row in rows)
-        found = [row for row in rows if row.is_significant]
-        assert len(study.verdict.helps + study.verdict.hurts) == len(found)
-        count += bool(found)
-    return count
+        significant = [row for row in rows if row.is_significant]
+        assert len(study.verdict.helps + study.verdict.hurts) == len(significant)
+        found += bool(significant)
+    return found
 
 
 def test_copies_of_plain_training_are_rarely_found_to_differ(monkeypatch, shorten):
     shorten(monkeypatch, 5)
-    assert count_false_findings(monkeypatch, repeats=5, trials=2, hidden=(16,)) <= 2
+    problems = (replace(make_null(seed), hidden=(16,)) for seed in range(5))
+    assert count_false_findings(monkeypatch, problems, trials=2) <= 2
 
 
 @pytest.mark.slow
 def test_copies_of_plain_training_are_found_to_differ_in_at_most_a_tenth_of_studies(monkeypatch):
-    assert count_false_findings(monkeypatch, repeats=100) <= 10
+    assert count_false_findings(monkeypatch, map(make_null, range(100)), trials=4) <= 10
+
+
+def test_copies_of_plain_training_of_a_network_are_rarely_found_to_differ(monkeypatch):
+    problems = map(make_null_images, range(2))
+    assert count_false_findings(monkeypatch, problems, 2, trials=1, epochs=2) <= 1
+
+
+@pytest.mark.slow
+def test_copies_of_a_networks_training_are_found_to_differ_in_at_most_a_tenth(monkeypatch):
+    problems = map(make_null_images, range(40))
+    assert count_false_findings(monkeypatch, problems, 5, trials=2, epochs=20) <= 4
