@@ -2,7 +2,7 @@
 
     python -m benchmarks [part ...]
 
-Parts: kernel, step, stacks, samplers, recurrence, estimator, imports.
+Parts: kernel, step, stacks, samplers, recurrence, estimator, network, imports.
 
 Exit code 1 if a budget does not hold.
 """
@@ -22,7 +22,7 @@ import torch
 import regaug
 from benchmarks.timing import Row
 
-PARTS = ("kernel", "step", "stacks", "samplers", "recurrence", "estimator", "imports")
+PARTS = ("kernel", "step", "stacks", "samplers", "recurrence", "estimator", "network", "imports")
 THREADS = 2
 RESULTS = Path(__file__).parent / "results" / "budgets.json"
 
