@@ -79,6 +79,19 @@ def test_the_gap_is_that_of_the_median_run_at_its_best_epoch(make_study):
     assert "gap of 2.50" in plot.caption
 
 
+def test_a_part_that_was_looked_at_once_is_a_dot_and_no_level_line(make_study):
+    def seldom(record):
+        curves = {"loss": [1.0] * 3, "train": [None, None, 3.0], "validation": [9.0, 6.0, 7.0]}
+        curves["test"] = [None, None, 8.0]
+        return replace(record, curves=curves if record.curves else {}, best_epoch=2)
+
+    plot = draw_plots(make_study(change=seldom))["learning-plain"]
+    assert len(marks(plot, "good-dot")) == len(marks(plot, "dot")) == 1
+    assert marks(plot, "good-line") == marks(plot, "line") == []
+    assert len(marks(plot, "thin-line")) == 1  # of the validation rows
+    assert "3.000 on training rows and 8.000 on test rows" in plot.caption
+
+
 def test_the_recommended_augmentation_is_looked_at_else_the_best(make_study):
     assert make_study().looked_at == ("erm", "c-mixup")
     without = make_study(methods=["erm", "mixup", "foma-rho"])

@@ -48,6 +48,7 @@ RULES = """
 .plot .axis { stroke: $muted; fill: none; }
 .plot .dash { stroke: $muted; stroke-dasharray: 5 4; fill: none; }
 .plot .line { stroke: $muted; stroke-width: 2; fill: none; }
+.plot .thin-line { stroke: $muted; fill: none; }
 .plot .good-line { stroke: $good; stroke-width: 2; fill: none; }
 .plot .bad-line { stroke: $bad; stroke-width: 2; fill: none; }
 .plot .dot { fill: $muted; }

@@ -45,13 +45,14 @@ def _learning_curve(
     history: Mapping[str, Sequence[float]],
     y_axis: Axis,
 ) -> Plot:
-    epochs = len(history["test"])
-    x_axis = Axis(0.5 if epochs == 1 else 1.0, max(float(epochs), 1.5), LEFT, RIGHT - 30)
+    epochs = len(history["validation"])
+    x_axis = Axis(0.5 if epochs == 1 else 1.0, max(float(epochs), 1.5), LEFT, RIGHT - 54)
     metric = study.comparison.title
-    train, test = (
-        [(x_axis(i + 1.0), _place(y_axis, v)) for i, v in enumerate(history[part])]
-        for part in ("train", "test")
-    )
+    places = {
+        part: [(x_axis(i + 1.0), _place(y_axis, own[i])) for i in range(_first(own), epochs)]
+        for part, own in history.items()
+    }
+    train, test = places["train"], places["test"]
     best = max(1, round(float(np.median([run.best_epoch for run in runs]))))
     at = min(best, epochs) - 1
     body = [
@@ -61,13 +62,14 @@ def _learning_curve(
             y_axis,
             drawing.curve([*train, *reversed(test)], "area")
             + drawing.line(x_axis(at + 1.0), TOP, x_axis(at + 1.0), BOTTOM, "dash")
-            + drawing.curve(train, "line")
-            + drawing.curve(test, "good-line"),
+            + _curve(places["validation"], "thin-line", "dot")
+            + _curve(train, "line", "dot")
+            + _curve(test, "good-line", "good-dot"),
         ),
-        *_labels_at_end(train[-1], test[-1]),
+        *_labels_at_end({part: own[-1] for part, own in places.items()}),
     ]
     sign = METRICS[study.comparison.metric].sign
-    values = history["train"][at], history["test"][at]
+    values = [history[part][max(at, _first(history[part]))] for part in ("train", "test")]
     gap = number(sign * (values[1] - values[0]), 3)
     said = (
         f"At the best epoch (dashed, {at + 1}) {metric} is {number(values[0])} on training rows "
@@ -76,35 +78,45 @@ def _learning_curve(
     return Plot(
         f"learning-{key}",
         f"Learning curve of {name}",
-        f"{said} Medians over the splits; a run that has stopped counts with its last value.",
+        f"{said} Medians over the splits; a run that has stopped counts with its last value. "
+        "Training and test rows are looked at after every few epochs, and after the last.",
         drawing.drawing(HEIGHT, "".join(body), f"{metric} of {name} by epoch. {said}"),
     )
 
 
-def _labels_at_end(train: drawing.Point, test: drawing.Point) -> list[str]:
-    """Name two lines at their right ends, one label above the other."""
-    ends = {"train": train[1], "test": test[1]}
-    upper, lower = sorted(ends, key=lambda part: ends[part])
-    missing = max(0.0, 15.0 - (ends[lower] - ends[upper])) / 2
-    places = {upper: ends[upper] - missing, lower: ends[lower] + missing}
-    return [
-        drawing.text(train[0] + 5, y + 4, part, style="small good" if part == "test" else "small")
-        for part, y in places.items()
-    ]
+def _curve(points: Sequence[drawing.Point], style: str, dot: str) -> str:
+    """Draw a line; a single point is a dot."""
+    return drawing.mark(*points[0], dot) if len(points) == 1 else drawing.curve(points, style)
+
+
+def _first(values: Sequence[float]) -> int:
+    """Return where a curve begins: nobody looks at the test rows after every epoch."""
+    known = (i for i, value in enumerate(values) if not math.isnan(value))
+    return next(known, len(values) - 1)
+
+
+def _labels_at_end(ends: Mapping[str, drawing.Point]) -> list[str]:
+    """Name lines at their right ends, one label below the other."""
+    labels, free = [], -math.inf
+    for part, (x, y) in sorted(ends.items(), key=lambda own: own[1][1]):
+        free = max(y, free + 15.0)
+        style = "small good" if part == "test" else "small muted"
+        labels.append(drawing.text(x + 5, free + 4, part, style=style))
+    return labels
 
 
 def _median_history(runs: Sequence[RunRecord]) -> dict[str, list[float]]:
     """Return median errors by epoch, as long as half of the runs go on."""
     epochs = math.ceil(np.median([len(run.curves["test"]) for run in runs]))
     medians: dict[str, list[float]] = {}
-    parts: tuple[Curve, ...] = ("train", "test")
+    parts: tuple[Curve, ...] = ("train", "validation", "test")
     for part in parts:
         table = np.full((len(runs), epochs), np.nan)
         for own, run in zip(table, runs, strict=True):
-            values = np.array(run.curves[part], dtype=np.float64)[:epochs]
+            values = np.array(run.curves.get(part, ()), dtype=np.float64)[:epochs]
             known = np.flatnonzero(np.isfinite(values))
             if len(known):  # curves have a point after every few epochs
-                own[:] = np.interp(np.arange(epochs), known, values[known])
+                own[:] = np.interp(np.arange(epochs), known, values[known], left=np.nan)
         medians[part] = [
             float(np.median(known)) if len(known := column[np.isfinite(column)]) else math.nan
             for column in table.T
