@@ -311,7 +311,7 @@ def test_rows_from_elsewhere_and_whole_numbers(run, houses, tmp_path):
     assert result.exit_code == 0, result.stderr
     assert "Rows from elsewhere: 90 of more.csv." in result.stderr
     (found,) = json.loads(result.stdout)
-    assert found["configuration"]["methods"] == ["no-rows", "mixup", "rows"]
+    assert found["configuration"]["methods"] == ["no-rows", "mixup", "repeats", "rows"]
     assert found["configuration"]["keep_integers"] is True
     assert found["command"] == ""
 

@@ -420,6 +420,17 @@ def test_rows_that_help_are_to_be_added():
         assert f"Add {words}" in verdict_of_rows({name: times(0.9)}).text
 
 
+def test_new_rows_have_to_help_more_than_old_ones_once_more():
+    words = "mixup cannot be told from training rows once more: it may be the number of rows"
+    assert words in verdict_of_rows({"mixup": times(0.9), "repeats": times(0.9, -1.0)}).text
+    for errors in (
+        {"mixup": times(0.8), "repeats": times(1.0)},
+        {"mixup": times(0.8)},
+        {"mixup": times(1.0), "repeats": times(0.9)},
+    ):
+        assert "cannot be told from training rows" not in verdict_of_rows(errors).text
+
+
 def test_rows_that_hurt_are_named():
     verdict = verdict_of_rows({"mixup": times(1.1)})
     assert "mixup makes RMSE worse by 10 % against no new rows. Add no rows." in verdict.text

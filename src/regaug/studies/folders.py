@@ -17,7 +17,7 @@ from regaug import methods
 from regaug._files import JSON
 from regaug._outputs import is_free
 from regaug.exceptions import StoreError
-from regaug.methods import NO_ROWS, ROWS
+from regaug.methods import NO_ROWS, REPEATS, ROWS
 from regaug.runs.store import STUDY, Store, is_same, read_study
 from regaug.studies.budget import Asked
 from regaug.studies.config import REFERENCE, StudyConfig
@@ -132,7 +132,7 @@ def name_study(
         words += ["rows"] if ROWS in own else []
         words += ["integers"] if config.keep_integers else []
         usual = tuple(name for name in usual if methods.get(name).as_maker() is not None)
-        own = tuple(name for name in own if name not in (NO_ROWS, ROWS))
+        own = tuple(name for name in own if name not in (NO_ROWS, REPEATS, ROWS))
     if asked is not None:
         words += [] if asked.methods is None else [_say_methods(asked.methods)]
         words += [] if asked.trials is None else [f"trials-{asked.trials}"]
@@ -153,7 +153,7 @@ def name_study(
 
 
 def _say_methods(names: Sequence[str]) -> str:
-    others = [name for name in names if name not in (REFERENCE, NO_ROWS)] or [names[0]]
+    others = [name for name in names if name not in (REFERENCE, NO_ROWS, REPEATS)] or [names[0]]
     return "+".join(others) if len(others) <= _LISTED else f"{len(names)}-methods"
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from regaug import methods
 from regaug.exceptions import ArgumentError
-from regaug.methods import MAKERS, NO_ROWS, ROWS
+from regaug.methods import MAKERS, NO_ROWS, REPEATS, ROWS
 from regaug.problems import Cost, Problem
 from regaug.runs.threads import one_thread
 from regaug.studies.config import REFERENCE, StudyConfig
@@ -21,23 +21,24 @@ USUAL_SHARE = 0.5
 def leave_out_by_rows(problem: Problem, names: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
     """Return the methods that make rows, and a sentence for those that do not.
 
-    What they are compared with is no new rows; rows from elsewhere stand beside, if there are any.
+    What they are compared with is no new rows. Training rows once more always stand beside: what
+    helps as little as these helps by its number. So do rows from elsewhere, if there are any.
     """
     if ROWS in names and not problem.rows:
         raise ArgumentError(
             "`methods` must not have 'rows' without such rows, got none. Give them as `rows`."
         )
-    others = [name for name in names if name not in (REFERENCE, NO_ROWS, ROWS)]
+    others = [name for name in names if name not in (REFERENCE, NO_ROWS, REPEATS, ROWS)]
     lacking = [
         name for name in others if name not in MAKERS and methods.get(name).as_maker() is None
     ]
     makers = [name for name in others if name not in lacking]
-    wanted = (NO_ROWS, *makers, *([ROWS] if problem.rows else []))
-    if lacking and len(wanted) == 1:
+    if lacking and not makers and not problem.rows:
         raise ArgumentError(
             f"`methods` must make new rows for a regressor, got {', '.join(lacking)}, which can "
             "make none. Choose others, such as 'mixup' or 'cems'."
         )
+    wanted = (NO_ROWS, *makers, REPEATS, *([ROWS] if problem.rows else []))
     said = f"Left out, as no rows of a table can be made that way: {', '.join(lacking)}."
     return wanted, [said] if lacking else []
 

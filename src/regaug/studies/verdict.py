@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from regaug.ensemble.contents import AUTO
 from regaug.formatting import count
-from regaug.methods import NO_ROWS
+from regaug.methods import NO_ROWS, REPEATS
 from regaug.metrics import METRICS
 from regaug.studies.advice import advise
 from regaug.studies.amounts import amount
@@ -74,6 +74,7 @@ def make_verdict(comparison: Comparison, *, leaks: Sequence[str] = ()) -> Verdic
         about_mean or _beside(comparison, winner),
         "" if about_mean else _ties(comparison, helps),
         _nets(comparison, helps, hurts),
+        _about_repeats(comparison, helps),
         _about_seeds(comparison),
         _remarks(comparison),
         advice,
@@ -173,6 +174,20 @@ def _nets(comparison: Comparison, helps: Sequence[Row], hurts: Sequence[Row]) ->
     if comparison.reference == NO_ROWS:
         return f"No new rows make a difference on this data. {_smallest(comparison)}"
     return f"No augmentation differs from {plain} on this data. {_smallest(comparison)}"
+
+
+def _about_repeats(comparison: Comparison, helps: Sequence[Row]) -> str:
+    """Say that new rows help a regressor no more than old ones once more, if so."""
+    has_repeats = any(row.name == REPEATS and row.mean is not None for row in comparison.rows)
+    if not helps or helps[0].name == REPEATS or not has_repeats or comparison.n_splits == 1:
+        return ""
+    change, sign = comparison.paired(helps[0].name, REPEATS), METRICS[comparison.metric].sign
+    if all(end is not None and sign * end < 0 for end in (change.low, change.high)):
+        return ""
+    return (
+        f"{helps[0].name} cannot be told from training rows once more: it may be the number of "
+        "rows that helps, and a setting of the regressor may do as much."
+    )
 
 
 def _smallest(comparison: Comparison) -> str:
