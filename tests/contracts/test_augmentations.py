@@ -24,6 +24,7 @@ CASES = {
     "sk-mixup inputs": lambda: SKMixup(distance="inputs", width=0.3),
     "sk-mixup two warps": lambda: SKMixup(2.0, alpha_y=0.5, width_y=0.2),
     "c-mixup paired": lambda: CMixup(paired=True),
+    "noise relative": lambda: GaussianNoise(0.1, relative=0.2, targets="keep"),
     "ada": lambda: ADA(clusters=4),
     "cems neighbors": lambda: CEMS(neighbors=8),
     "compose two": lambda: Compose(FOMA(), GaussianNoise(0.1)),

@@ -28,6 +28,8 @@ CASES = {
     "foma frozen": lambda run, **o: FOMA(rho=0.6, gradient="frozen", weight="lam", **o),
     "foma lam_range": lambda run, **o: FOMA(rho=0.6, lam_range=(1.0, 1.5 + run), **o),
     "mixup paired": lambda run, **o: Mixup(0.5 + run, paired=True, **o),
+    "noise relative": lambda run, **o: GaussianNoise(0.1 * run, relative=0.1 + run, **o),
+    "noise keep": lambda run, **o: GaussianNoise(0.1 + run, targets="keep", **o),
     "mixup assignment": lambda run, **o: Mixup(0.5 + run, pairs="assignment", **o),
     "mixup neighbors": lambda run, **o: Mixup(pairs="neighbors", neighbors=1 + 3 * run, **o),
     "mixup keep": lambda run, **o: Mixup(0.5 + run, spread=("keep", "shrink")[run % 2], **o),
