@@ -175,6 +175,19 @@ def test_shares_of_a_stack_have_numbers_of_their_own():
         torch.testing.assert_close(found[at], alone, rtol=0, atol=1e-14)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("d", [1, 7, 130])
+def test_rows_that_are_equally_far_are_chosen_alike_in_every_stack(d, dtype):
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randint(3, (40, 16, d), generator=generator).to(dtype) / 3
+    order, draws = make_order(40, n=16), torch.rand(40, 16, generator=generator)
+    assigned = assigned_partners(x, order=order)
+    nearest = nearest_partners(x, draws=draws, neighbors=3)
+    for i in range(40):
+        assert torch.equal(assigned[i], assigned_partners(x[i], order=order[i]))
+        assert torch.equal(nearest[i], nearest_partners(x[i], draws=draws[i], neighbors=3))
+
+
 # Rows that are ugly, in part not there, or wrong
 
 
