@@ -57,7 +57,9 @@ def test_targets_may_have_a_share_of_their_own(case, lam, lam_y):
 def test_every_row_may_have_a_share_of_its_own(leading, k):
     x, y, partners = make_batch(*leading)
     partners = partners[..., :k]
-    lam = torch.rand(partners.shape, dtype=torch.float64)
+    lam = torch.rand(
+        partners.shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64
+    )
     new_x, new_y = mix(x, y, lam=lam, partners=partners)
     for at in np.ndindex(*partners.shape):
         *batch, row = at

@@ -25,6 +25,11 @@ def make_order(*leading, n=8, seed=0):
     return torch.rand(*leading, n, generator=generator).argsort(-1)
 
 
+def make_draws(*shape, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.rand(*shape, generator=generator, dtype=torch.float64)
+
+
 def ugly_rows(n=6, d=3):
     x = make_rows(n=n, d=d)
     return {
@@ -54,7 +59,7 @@ def slow_nearest(x, draws, neighbors):
 
 @given(n=st.integers(2, 12), neighbors=st.integers(1, 15), seed=st.integers(0, 99))
 def test_partners_are_among_the_nearest_rows(n, neighbors, seed):
-    x, draws = make_rows(n=n, seed=seed), torch.rand(n, dtype=torch.float64)
+    x, draws = make_rows(n=n, seed=seed), make_draws(n, seed=seed)
     found = nearest_partners(x, draws=draws, neighbors=neighbors)
     assert torch.equal(found, slow_nearest(x, draws, neighbors))
 
@@ -69,7 +74,7 @@ def test_every_neighbor_is_chosen_as_often():
 
 
 def test_every_batch_of_a_stack_may_have_its_number_of_neighbors():
-    x, draws = make_rows(3), torch.rand(3, 8, dtype=torch.float64)
+    x, draws = make_rows(3), make_draws(3, 8)
     found = nearest_partners(x, draws=draws, neighbors=torch.tensor([1, 3, 20]))
     for rows, own, neighbors, partners in zip(x, draws, (1, 3, 20), found, strict=True):
         alone = nearest_partners(rows, draws=own, neighbors=neighbors)
@@ -161,7 +166,7 @@ def test_shares_fall_to_the_ends_with_the_distance():
 
 def test_shares_of_a_stack_have_numbers_of_their_own():
     rows, partners = make_rows(2, 3), make_order(2, 3)
-    lam, alpha, width = torch.rand(3, 2, 3, dtype=torch.float64) + 1e-3
+    lam, alpha, width = make_draws(3, 2, 3) + 1e-3
     lam = lam.clamp(max=1.0)
     found = warp_shares(rows, lam=lam, partners=partners, alpha=alpha, width=width)
     for at in np.ndindex(2, 3):
@@ -193,7 +198,7 @@ def test_rows_that_are_equally_far_are_chosen_alike_in_every_stack(d, dtype):
 
 @pytest.mark.parametrize("kind", ugly_rows())
 def test_ugly_rows_have_partners_and_shares(kind):
-    x, order, draws = ugly_rows()[kind], make_order(n=6), torch.rand(6, dtype=torch.float64)
+    x, order, draws = ugly_rows()[kind], make_order(n=6), make_draws(6)
     assigned = assigned_partners(x, order=order)
     assert torch.equal(assigned[assigned], torch.arange(6))
     nearest = nearest_partners(x, draws=draws, neighbors=2)
@@ -207,7 +212,7 @@ def test_ugly_rows_have_partners_and_shares(kind):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_scale_and_precision_do_not_change_who_is_near(dtype):
-    x, order, draws = make_rows(), make_order(), torch.rand(8, dtype=torch.float64)
+    x, order, draws = make_rows(), make_order(), make_draws(8)
     x = x.to(dtype)
     scaled = x.double() * 1e200
     assert torch.equal(assigned_partners(x, order=order), assigned_partners(scaled, order=order))
@@ -226,11 +231,11 @@ def test_one_row_is_its_own_partner():
 
 
 def test_values_that_are_not_there_count_as_the_mean_of_their_column():
-    x, mask = make_rows(), torch.rand(8, 3) < 0.7
-    mask[:, 2] = False  # nobody has it
+    x, mask = make_rows(), make_draws(8, 3) < 0.7
+    mask[:, 0], mask[:, 2] = True, False  # all have one value, and nobody has another
     filled = x.where(mask, ((x * mask).sum(0) / mask.sum(0).clamp(min=1)).expand_as(x))
     unknown = x.masked_fill(~mask, torch.nan)
-    order, draws = make_order(), torch.rand(8, dtype=torch.float64)
+    order, draws = make_order(), make_draws(8)
     assert torch.equal(
         assigned_partners(unknown, order=order, mask=mask), assigned_partners(filled, order=order)
     )
@@ -245,7 +250,7 @@ def test_values_that_are_not_there_count_as_the_mean_of_their_column():
 
 
 def test_the_callers_tensors_are_not_modified_and_have_no_gradient():
-    x, order, draws = make_rows().requires_grad_(), make_order(), torch.rand(8)
+    x, order, draws = make_rows().requires_grad_(), make_order(), make_draws(8)
     copies = x.clone(), order.clone(), draws.clone()
     assigned_partners(x, order=order)
     nearest_partners(x, draws=draws, neighbors=2)
@@ -254,7 +259,7 @@ def test_the_callers_tensors_are_not_modified_and_have_no_gradient():
     assert all(torch.equal(a, b) for a, b in zip((x, order, draws), copies, strict=True))
 
 
-X, DRAWS, ORDER = make_rows(), torch.rand(8), make_order()
+X, DRAWS, ORDER = make_rows(), make_draws(8), make_order()
 WARP = {"lam": 0.5, "partners": ORDER, "alpha": 1.0, "width": 1.0}
 
 
