@@ -90,14 +90,14 @@ def _measure_nets(nets: str, changes: dict[str, Any], *, budget: float | None) -
     cases = {name: (name, {}) for name in methods.names() if name != "erm"}
     cases |= {"foma-rho at a layer": ("foma-rho", {"place": "layer"})}
     plain, *ours = interleaved(
-        [_all_epochs(*case, changes) for case in [("erm", {}), *cases.values()]], REPEATS
+        [all_epochs(*case, changes) for case in [("erm", {}), *cases.values()]], REPEATS
     )
     for name, seconds in zip(cases, ours, strict=True):
         words = f"{METHOD_RUNS} runs of {nets}, batch 32, built-in table: {name} against erm"
         yield Row(words, plain, seconds, faster=False, budget=budget)
 
 
-def _all_epochs(
+def all_epochs(
     method: str, own: dict[str, object], changes: dict[str, Any]
 ) -> Callable[[], object]:
     """Return the steps of a training, without what comes before and between them."""

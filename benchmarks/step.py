@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from benchmarks.baseline import Loss, make_step
 from benchmarks.timing import Row, interleaved
 from regaug import FOMA
+from regaug.augment import Augmentation
 
 REPEATS = 600
 
@@ -41,7 +42,7 @@ def _measure(
     yield Row(f"{name}: FOMA at a layer", plain, layer, faster=False, budget=budgets[1])
 
 
-def on_inputs(augment: FOMA) -> Loss:
+def on_inputs(augment: Augmentation[Any]) -> Loss:
     def loss(net: nn.Module, x: Tensor, y: Tensor) -> Tensor:
         new_x, new_y = augment(x, y)
         return F.mse_loss(net(new_x), new_y)

@@ -39,7 +39,11 @@ class Row:
         return self.ratio >= self.budget if self.faster else self.ratio <= self.budget
 
 
-def interleaved(functions: Sequence[Callable[[], object]], repeats: int) -> list[float]:
+def interleaved(
+    functions: Sequence[Callable[[], object]],
+    repeats: int,
+    clock: Callable[[], float] = time.perf_counter,
+) -> list[float]:
     """Call the functions in turn and return the median time of each.
 
     Taking turns gives each the same share of the machine's slow moments, so ratios are steadier
@@ -52,9 +56,9 @@ def interleaved(functions: Sequence[Callable[[], object]], repeats: int) -> list
     try:
         for _ in range(repeats):
             for function, record in zip(functions, times, strict=True):
-                start = time.perf_counter()
+                start = clock()
                 function()
-                record.append(time.perf_counter() - start)
+                record.append(clock() - start)
     finally:
         gc.enable()
     return [statistics.median(record) for record in times]

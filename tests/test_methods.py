@@ -1,5 +1,7 @@
 """The table of methods: its names, and what one looks like."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -19,11 +21,24 @@ NAMES = (
     "foma",
     "foma-rho",
     "cems",
+    "k-mixup",
+    "neighbor-mixup",
+    "epbeta-mixup",
+    "sk-mixup",
 )
 
 
 def test_names_are_those_of_the_contract():
     assert methods.names() == NAMES
+
+
+def test_a_study_tries_only_the_usual_ones_by_itself(registries):
+    assert methods.usual() == NAMES[:9]
+    own = methods.Method("some", Mixup, {"sampler": "random", "place": "input"})
+    methods.register("own", own)
+    methods.register("own-unusual", replace(own, usual=False))
+    assert methods.usual() == (*NAMES[:9], "own")
+    assert methods.names() == (*NAMES, "own", "own-unusual")
 
 
 def test_an_unknown_method_gets_a_suggestion():

@@ -19,6 +19,7 @@ PUBLIC = {
     "Identity",
     "KernelPairSampler",
     "Mixup",
+    "SKMixup",
     "compare",
     "fit",
     "methods",

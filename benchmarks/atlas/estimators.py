@@ -45,7 +45,7 @@ def tables() -> list[str]:
 
 
 def makers() -> list[str]:
-    return [name for name in methods.names() if methods.get(name).as_maker() is not None]
+    return [name for name in methods.usual() if methods.get(name).as_maker() is not None]
 
 
 def run(model: str, cell: Cell) -> dict[str, Any]:

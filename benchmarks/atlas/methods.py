@@ -74,7 +74,7 @@ def settings(splits: Sequence[StandardizedSplit]) -> dict[str, Tried]:
     # What a line leaves of the variance: the noise, and what is curved.
     noise = Groundwork.of(splits[0], default_recipe(len(splits[0].train))).rest ** 2
     tried = dict(PLAIN)
-    for name in methods.names():
+    for name in methods.usual():
         if name == "erm":
             continue
         known = methods.get(name)
@@ -129,7 +129,7 @@ def show() -> None:
         "other seeds.",
         "",
     ]
-    for method in (name for name in methods.names() if name != "erm" and found):
+    for method in (name for name in methods.usual() if name != "erm" and found):
         among = [i for i, name in enumerate(names) if name.startswith(f"{method}: ")]
         out += [f"**{method}.** " + portfolio(found, names, among, [])[0], ""]
     publish("methods", out)

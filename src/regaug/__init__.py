@@ -8,7 +8,17 @@ from regaug._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from regaug import data, functional, methods, metrics, models, samplers, testing, training
-    from regaug.augment import ADA, CEMS, FOMA, CMixup, Compose, GaussianNoise, Identity, Mixup
+    from regaug.augment import (
+        ADA,
+        CEMS,
+        FOMA,
+        CMixup,
+        Compose,
+        GaussianNoise,
+        Identity,
+        Mixup,
+        SKMixup,
+    )
     from regaug.dimension import linear_dimension, two_nn
     from regaug.ensemble.entry import fit
     from regaug.problems import Problem
@@ -34,6 +44,7 @@ __all__ = [
     "NearestBatchSampler",
     "Problem",
     "RandomBatchSampler",
+    "SKMixup",
     "Study",
     "WeightedBatchSampler",
     "compare",

@@ -115,7 +115,8 @@ def check_per_matrix(
     above = value > low if open_low else value >= low
     if not bool((above & (value <= high) & value.isfinite()).all()):
         span = _interval(low, high, open_low)
-        raise ArgumentError(f"`{name}` must be finite and {span}, got {value.tolist()}.")
+        must = span if span == "finite" else f"finite and {span}"
+        raise ArgumentError(f"`{name}` must be {must}, got {value.tolist()}.")
     return value.detach()
 
 

@@ -19,7 +19,17 @@ from torch import Tensor, nn
 
 from regaug import _random
 from regaug._registry import Registry, lookup
-from regaug.augment import ADA, CEMS, FOMA, Augmentation, CMixup, GaussianNoise, Identity, Mixup
+from regaug.augment import (
+    ADA,
+    CEMS,
+    FOMA,
+    Augmentation,
+    CMixup,
+    GaussianNoise,
+    Identity,
+    Mixup,
+    SKMixup,
+)
 from regaug.augment.layer import AtLayer
 from regaug.augment.limits import Labels, code_labels
 from regaug.augment.structures import Batch
@@ -100,6 +110,7 @@ class Method:
             settings that are good on real tables, or somewhere and unlikely to be drawn.
         sampler_options: Settings that are the sampler's, not the augmentation's.
         counts: Settings that cannot be larger than the number of training rows.
+        usual: Whether a study tries it when nobody says which methods to try.
     """
 
     summary: str
@@ -109,6 +120,7 @@ class Method:
     starts: tuple[Options, ...] = ()
     sampler_options: tuple[str, ...] = ()
     counts: tuple[str, ...] = ()
+    usual: bool = True
 
     @property
     def options(self) -> frozenset[str]:
@@ -468,6 +480,38 @@ _OWN: dict[str, Method] = {
             {"p": 0.15, "anneal": 1.0, "sigma": 0.002, "neighbors": 32},
         ),
     ),
+    "k-mixup": Method(
+        "mix every sample with the one that the best assignment of inputs gives it",
+        Mixup,
+        {**_START, "alpha": 1.0, "pairs": "assignment"},
+        _MIXING,
+        usual=False,
+    ),
+    "neighbor-mixup": Method(
+        "mix every sample with one of those whose inputs are nearest",
+        Mixup,
+        {**_START, "alpha": 1.0, "pairs": "neighbors", "neighbors": 4},
+        {**_MIXING, "neighbors": OneOf((1, 2, 4, 8))},
+        usual=False,
+    ),
+    "epbeta-mixup": Method(
+        "mix every sample with a random one, and past it, so that the spread of the data stays",
+        Mixup,
+        {**_START, "alpha": 1.0, "spread": "keep"},
+        _MIXING,
+        usual=False,
+    ),
+    "sk-mixup": Method(
+        "mix every sample with a random one, the less the farther apart the two are",
+        SKMixup,
+        {**_START, "alpha": 1.0, "width": 1.0, "distance": "targets"},
+        {
+            **_MIXING,
+            "width": Between(0.2, 5.0, log=True),
+            "distance": OneOf(("targets", "inputs")),
+        },
+        usual=False,
+    ),
 }
 
 
@@ -529,10 +573,20 @@ def names() -> tuple[str, ...]:
     """Return the names of all methods, those of installed packages and registered ones included.
 
     Example:
-        >>> names()
-        ('erm', 'noise', 'mixup', 'manifold-mixup', 'c-mixup', 'ada', 'foma', 'foma-rho', 'cems')
+        >>> names()[:3], names()[-2:]
+        (('erm', 'noise', 'mixup'), ('epbeta-mixup', 'sk-mixup'))
     """
     return tuple(METHODS)
+
+
+def usual() -> tuple[str, ...]:
+    """Return the names of the methods that a study tries when nobody says which.
+
+    Example:
+        >>> usual()
+        ('erm', 'noise', 'mixup', 'manifold-mixup', 'c-mixup', 'ada', 'foma', 'foma-rho', 'cems')
+    """
+    return tuple(name for name in METHODS if METHODS[name].usual)
 
 
 def get(name: str) -> Method:

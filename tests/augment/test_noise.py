@@ -107,3 +107,43 @@ def test_same_seed_same_result_whatever_the_global_generator_does():
 def test_sigma_must_not_be_negative(sigma):
     with pytest.raises(ArgumentError, match="`sigma` must be at least 0"):
         GaussianNoise(sigma=sigma)
+
+
+def test_inputs_are_multiplied_by_factors_of_their_own():
+    x, y = torch.full((4000, 2), 3.0, dtype=torch.float64), torch.zeros(4000, dtype=torch.float64)
+    augment = GaussianNoise(0.0, relative=0.2)
+    new_x, new_y = augment(x, y)
+    assert kstest(((new_x / 3.0 - 1.0) / 0.2).flatten(), "norm").pvalue > 1e-3
+    assert torch.equal(new_y, y)
+    both = GaussianNoise(0.1, relative=0.2)
+    new_x, new_y = both(x, y)
+    assert torch.equal(new_x, x * both.params.factor + both.params.x)
+    assert torch.equal(new_y, y + both.params.y)
+
+
+def test_targets_may_be_kept():
+    x, y = make_batch()
+    new_x, new_y = GaussianNoise(0.1, targets="keep")(x, y)
+    assert new_y is y
+    assert not torch.equal(new_x, x)
+
+
+def test_without_factors_the_noise_is_as_it_ever_was():
+    x, y = make_batch(dtype=torch.float64)
+    draws = torch.rand(80, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    noise = 0.1 * torch.special.ndtri(draws)
+    new_x, new_y = GaussianNoise(0.1)(x, y)
+    torch.testing.assert_close(new_x, x + noise[:64].reshape(16, 4))
+    torch.testing.assert_close(new_y, y + noise[64:])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"relative": -0.1}, "`relative` must be at least 0, got -0.1"),
+        ({"targets": "drop"}, "`targets` must be one of 'joint', 'keep', got 'drop'"),
+    ],
+)
+def test_bad_options_are_named(options, message):
+    with pytest.raises(ArgumentError, match=message):
+        GaussianNoise(**options)

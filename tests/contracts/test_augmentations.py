@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
-from regaug import ADA, CEMS, FOMA, CMixup, Compose, GaussianNoise, Mixup, augment
+from regaug import ADA, CEMS, FOMA, CMixup, Compose, GaussianNoise, Mixup, SKMixup, augment
 from regaug.testing.augmentations import AUGMENTATION_CHECKS, make_ready
 from regaug.testing.batches import make_batch
 
@@ -18,7 +18,13 @@ CASES = {
     "foma two_nn_data": lambda: FOMA(k="two_nn_data"),
     "foma leading": lambda: FOMA(k=2, scale="leading", center=True),
     "mixup paired": lambda: Mixup(paired=True),
+    "mixup assignment": lambda: Mixup(pairs="assignment"),
+    "mixup neighbors": lambda: Mixup(pairs="neighbors"),
+    "mixup keep": lambda: Mixup(spread="keep"),
+    "sk-mixup inputs": lambda: SKMixup(distance="inputs", width=0.3),
+    "sk-mixup two warps": lambda: SKMixup(2.0, alpha_y=0.5, width_y=0.2),
     "c-mixup paired": lambda: CMixup(paired=True),
+    "noise relative": lambda: GaussianNoise(0.1, relative=0.2, targets="keep"),
     "ada": lambda: ADA(clusters=4),
     "cems neighbors": lambda: CEMS(neighbors=8),
     "compose two": lambda: Compose(FOMA(), GaussianNoise(0.1)),

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from regaug import ADA, CEMS, FOMA, CMixup, Compose, GaussianNoise, Mixup, augment
+from regaug import ADA, CEMS, FOMA, CMixup, Compose, GaussianNoise, Mixup, SKMixup, augment
 
 AUGMENTATIONS = {
     name.lower(): getattr(augment, name) for name in augment.__all__ if name != "Augmentation"
@@ -28,6 +28,14 @@ CASES = {
     "foma frozen": lambda run, **o: FOMA(rho=0.6, gradient="frozen", weight="lam", **o),
     "foma lam_range": lambda run, **o: FOMA(rho=0.6, lam_range=(1.0, 1.5 + run), **o),
     "mixup paired": lambda run, **o: Mixup(0.5 + run, paired=True, **o),
+    "noise relative": lambda run, **o: GaussianNoise(0.1 * run, relative=0.1 + run, **o),
+    "noise keep": lambda run, **o: GaussianNoise(0.1 + run, targets="keep", **o),
+    "mixup assignment": lambda run, **o: Mixup(0.5 + run, pairs="assignment", **o),
+    "mixup neighbors": lambda run, **o: Mixup(pairs="neighbors", neighbors=1 + 3 * run, **o),
+    "mixup keep": lambda run, **o: Mixup(0.5 + run, spread=("keep", "shrink")[run % 2], **o),
+    "sk-mixup widths": lambda run, **o: SKMixup(0.5 + run, width=0.1 + run, **o),
+    "sk-mixup inputs": lambda run, **o: SKMixup(distance="inputs", width=0.3, **o),
+    "sk-mixup two warps": lambda run, **o: SKMixup(1.0 + run, alpha_y=0.5, width_y=0.2, **o),
     "c-mixup widths": lambda run, **o: CMixup(bandwidth=0.1 + run, **o),
     "c-mixup paired": lambda run, **o: CMixup(paired=True, **o),
     "ada numbers": lambda run, **o: ADA(1.0 + run, levels=1 + run, clusters=1 + run, **o),

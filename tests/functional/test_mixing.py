@@ -5,11 +5,12 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import beta
 from sklearn.neighbors import KernelDensity
 from torch.autograd import gradcheck
 
 from regaug.exceptions import ArgumentError, ArgumentTypeError, NonFiniteError
-from regaug.functional.mixing import kernel_probabilities, mix
+from regaug.functional.mixing import kernel_probabilities, mix, stretch
 
 
 def make_batch(*leading, n=6, d=3, m=2, seed=0, dtype=torch.float64):
@@ -41,6 +42,43 @@ def test_rows_are_mixed_one_by_one(case, lam):
     new_x, new_y = mix(x, y, lam=lam, partners=partners)
     torch.testing.assert_close(new_x, mix_by_loop(x, lam, partners))
     torch.testing.assert_close(new_y, mix_by_loop(y, lam, partners))
+
+
+@given(cases, st.floats(-2.0, 3.0), st.floats(-2.0, 3.0))
+def test_targets_may_have_a_share_of_their_own(case, lam, lam_y):
+    x, y, partners = case
+    new_x, new_y = mix(x, y, lam=lam, partners=partners, lam_y=lam_y)
+    torch.testing.assert_close(new_x, mix_by_loop(x, lam, partners))
+    torch.testing.assert_close(new_y, mix_by_loop(y, lam_y, partners))
+
+
+@pytest.mark.parametrize("leading", [(), (2,), (2, 3)])
+@pytest.mark.parametrize("k", [6, 4])
+def test_every_row_may_have_a_share_of_its_own(leading, k):
+    x, y, partners = make_batch(*leading)
+    partners = partners[..., :k]
+    lam = torch.rand(
+        partners.shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64
+    )
+    new_x, new_y = mix(x, y, lam=lam, partners=partners)
+    for at in np.ndindex(*partners.shape):
+        *batch, row = at
+        own, share = tuple(batch), lam[at]
+        other = int(partners[at])
+        torch.testing.assert_close(new_x[at], share * x[own][row] + (1 - share) * x[own][other])
+        torch.testing.assert_close(new_y[at], share * y[own][row] + (1 - share) * y[own][other])
+
+
+@pytest.mark.parametrize("alpha", [0.05, 0.5, 1.0, 4.0, 100.0])
+def test_a_stretched_share_keeps_the_spread(alpha):
+    evenly = (np.arange(100_000) + 0.5) / 100_000
+    lam = stretch(beta(alpha, alpha).ppf(evenly), alpha=alpha)
+    assert lam.mean() == pytest.approx(0.5)
+    assert (lam * (1 - lam)).mean() == pytest.approx(0.0, abs=1e-4)
+    middle, ends = stretch(0.5, alpha=alpha), stretch(np.array([0.0, 1.0]), alpha=alpha)
+    assert middle == 0.5
+    assert ends.sum() == pytest.approx(1.0)
+    assert ends[0] < 0.0
 
 
 @given(cases)
@@ -124,9 +162,10 @@ def test_the_callers_tensors_are_not_modified():
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        ({"lam": 1.5}, ArgumentError, r"`lam` must be in \[0, 1\], got 1.5"),
-        ({"lam": torch.tensor(-0.5)}, ArgumentError, r"`lam` must be finite and in \[0, 1\]"),
+        ({"lam": torch.inf}, ArgumentError, "`lam` must be finite, got inf"),
+        ({"lam": torch.tensor(torch.nan)}, ArgumentError, r"`lam` must be finite, got nan"),
         ({"lam": torch.ones(3)}, ArgumentError, "`lam` must be .* leading shape"),
+        ({"lam_y": torch.ones(5)}, ArgumentError, "`lam_y` must be .* leading shape"),
         ({"partners": [1, 0]}, ArgumentTypeError, "`partners` must be an int64 tensor.*got list"),
         ({"partners": torch.zeros(6)}, ArgumentTypeError, "`partners` must be an int64 .*float32"),
         ({"partners": torch.arange(7)}, ArgumentError, r"k from 1 to 6, got \(7,\)"),

@@ -7,6 +7,7 @@ from regaug.augment.compose import Compose, Identity
 from regaug.augment.foma import FOMA
 from regaug.augment.mixup import CMixup, Mixup
 from regaug.augment.noise import GaussianNoise
+from regaug.augment.sk_mixup import SKMixup
 
 __all__ = [
     "ADA",
@@ -18,4 +19,5 @@ __all__ = [
     "GaussianNoise",
     "Identity",
     "Mixup",
+    "SKMixup",
 ]

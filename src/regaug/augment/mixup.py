@@ -1,23 +1,31 @@
 """Mixup and C-Mixup: move samples toward other samples."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Literal, Self
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from regaug import _random
-from regaug._checks import check_range
+from regaug._checks import check_choice, check_integer, check_range
 from regaug.augment.across import Across, AtOnce, Pair, RunBatches
 from regaug.augment.base import Augmentation
 from regaug.augment.joint import as_rows
+from regaug.augment.limits import Piece
 from regaug.augment.numbers import Indices, Values
 from regaug.augment.pairs import PairCheck
 from regaug.exceptions import ArgumentError
-from regaug.functional.mixing import kernel_probabilities, mix
+from regaug.functional.mixing import kernel_probabilities, mix, stretch
+from regaug.functional.partners import assigned_partners, nearest_partners
+
+Pairs = Literal["random", "assignment", "neighbors"]
+Spread = Literal["shrink", "keep"]
+PAIRS: tuple[Pairs, ...] = ("random", "assignment", "neighbors")
+SPREADS: tuple[Spread, ...] = ("shrink", "keep")
 
 
 @dataclass(frozen=True)
@@ -25,7 +33,8 @@ class MixupParams:
     """What mixup draws for a batch.
 
     Attributes:
-        lam: Share of a sample itself in the new sample.
+        lam: Share of a sample itself in the new sample; with ``spread="keep"`` it may lie outside
+            of [0, 1].
         partners: The row that each row is mixed with; None where a batch is left as it is.
     """
 
@@ -33,7 +42,27 @@ class MixupParams:
     partners: Tensor | None = field(repr=False, compare=False)
 
 
-class Mixup(Augmentation[MixupParams]):
+class KnowsMask:
+    """Notes which values of a batch are there, for draws that depend on distances."""
+
+    _mask: Tensor | None = None
+
+    @property
+    def known_mask(self) -> Tensor | None:
+        """True where a value is there, as rows; None if all are."""
+        return None if self._mask is None else as_rows(self._mask)
+
+    @contextmanager
+    def within(self, piece: Piece, mask: Tensor | None) -> Iterator[None]:
+        """Draw and transform for a part of a batch, of which this is there."""
+        before, self._mask = self._mask, mask
+        try:
+            yield
+        finally:
+            self._mask = before
+
+
+class Mixup(KnowsMask, Augmentation[MixupParams]):
     r"""Mix every sample with another one of the batch (Zhang et al., ICLR 2018).
 
     Sample :math:`i` becomes :math:`\lambda (x_i, y_i) + (1 - \lambda) (x_j, y_j)`, with one
@@ -45,10 +74,22 @@ class Mixup(Augmentation[MixupParams]):
     Args:
         alpha: Concentration of the Beta distribution, greater than 0; near 0 samples stay as they
             are or change places with their partners.
+        pairs: Who is mixed with whom. ``"random"``: a random permutation of the batch.
+            ``"assignment"``: a random half of the batch with the other half, such that the sum of
+            the pairs' squared distances is the smallest (k-Mixup, Greenewald et al., 2021; k is
+            half of the batch, and the time of a batch grows with its cube). ``"neighbors"``: one of
+            the nearest samples. Distances are those of what is mixed: of inputs, or at a layer of
+            its outputs.
+        neighbors: How many samples are near, at least 1; for ``pairs="neighbors"`` alone.
+        spread: ``"shrink"``: new samples lie between old ones, so their variance is smaller.
+            ``"keep"``: :math:`\lambda` is stretched about 1/2 by :math:`\sqrt{2 \alpha + 1}`, so
+            that variances and covariances of inputs and targets are, on average over batches,
+            those of the data (EpBeta, Lee et al., AISTATS 2025): exactly so where a sample is a
+            partner as often as every other, that is for random and assigned pairs.
         paired: The batch is samples followed by their partners, half and half, as
             ``KernelPairSampler`` lists them: row i is mixed with row n / 2 + i, and n / 2 samples
-            come out, also from a batch that is left untouched. Otherwise partners are a random
-            permutation of the batch.
+            come out, also from a batch that is left untouched. Otherwise partners are found in
+            the batch, by ``pairs``.
 
     Example:
         >>> x, y = torch.randn(32, 5), torch.randn(32)
@@ -58,12 +99,15 @@ class Mixup(Augmentation[MixupParams]):
     """
 
     neutral = MixupParams(lam=1.0, partners=None)
-    shown: tuple[str, ...] = ("alpha", "paired")
+    shown: tuple[str, ...] = ("alpha", "pairs", "spread", "paired")
 
     def __init__(
         self,
         alpha: float = 1.0,
         *,
+        pairs: Pairs = "random",
+        neighbors: int = 4,
+        spread: Spread = "shrink",
         paired: bool = False,
         p: float = 1.0,
         append: bool = False,
@@ -75,14 +119,24 @@ class Mixup(Augmentation[MixupParams]):
             p=p, append=append, anneal=anneal, total_steps=total_steps, generator=generator
         )
         self.alpha = check_range("alpha", alpha, 0.0, open_low=True)
+        self.pairs = check_choice("pairs", pairs, PAIRS)
+        self.neighbors = check_integer("neighbors", neighbors, 1)
+        self.spread = check_choice("spread", spread, SPREADS)
         self.paired = bool(paired)
         self.company = "pairs" if self.paired else "partner"
+        if self.paired and pairs != "random":
+            raise ArgumentError(
+                "`pairs` must be 'random' for `paired=True`, where the batch brings the partners "
+                f"along, got {pairs!r}. Leave out one of the two."
+            )
 
     def draw(self, x: Tensor, y: Tensor) -> MixupParams:
         """Draw lam and the partners."""
         lam = _random.beta(self.alpha, self.generator)
+        if self.spread == "keep":
+            lam = float(stretch(lam, alpha=self.alpha))
         if not self.paired:
-            return MixupParams(lam, self._draw_partners(y).to(x.device))
+            return MixupParams(lam, self._draw_partners(x, y).to(x.device))
         half = _half(x)
         return MixupParams(lam, torch.arange(half, 2 * half, device=x.device))
 
@@ -120,10 +174,18 @@ class Mixup(Augmentation[MixupParams]):
     @property
     def structure(self) -> tuple[object, ...]:
         """The choices, as opposed to numbers, that runs in one stack must share."""
-        return (*super().structure, self.paired)
+        return (*super().structure, self.paired, self.pairs)
 
-    def _draw_partners(self, y: Tensor) -> Tensor:
-        return _random.permutation(len(y), self.generator)
+    def _draw_partners(self, x: Tensor, y: Tensor) -> Tensor:
+        if self.pairs == "neighbors":
+            draws = _random.uniforms(len(y), self.generator)
+            return nearest_partners(
+                as_rows(x), draws=draws, neighbors=self.neighbors, mask=self.known_mask
+            )
+        order = _random.permutation(len(y), self.generator)
+        if self.pairs == "random":
+            return order
+        return assigned_partners(as_rows(x), order=order, mask=self.known_mask)
 
 
 class CMixup(Mixup):
@@ -204,7 +266,7 @@ class CMixup(Mixup):
         """Put the augmentations of several runs together: all batches are one stack."""
         return _CMixupAcross(parts, ahead=ahead)
 
-    def _draw_partners(self, y: Tensor) -> Tensor:
+    def _draw_partners(self, x: Tensor, y: Tensor) -> Tensor:
         draws = _random.uniforms(len(y), self.generator).to(y.device)
         return _close_partners(y.reshape(len(y), -1), self.bandwidth, draws)
 
@@ -215,6 +277,8 @@ class _MixupAcross(AtOnce[Mixup]):
     def __init__(self, parts: Sequence[Mixup], *, ahead: bool = False) -> None:
         super().__init__(parts, ahead=ahead)
         self._alpha = np.array([part.alpha for part in parts])
+        self._keeps = np.array([part.spread == "keep" for part in parts])
+        self._neighbors = np.array([part.neighbors for part in parts])
 
     def counts(self, batches: RunBatches) -> int:
         """Return how many uniform numbers a batch needs: for lam, and for the partners."""
@@ -223,21 +287,27 @@ class _MixupAcross(AtOnce[Mixup]):
     def transform(self, batches: RunBatches, uniform: Values) -> Pair:
         """Mix all batches as one stack."""
         runs, x, y = batches.runs, batches.x, batches.y
-        lam = _random.beta_at(self._alpha[runs], uniform[:, 0])
+        alpha = self._alpha[runs]
+        lam = _random.beta_at(alpha, uniform[:, 0])
+        lam = np.where(self._keeps[runs], stretch(lam, alpha=alpha), lam)
         rows_x, rows_y = batches.columns
         if self.parts[0].paired:
             half = _half(x[0])
             partners = torch.arange(half, 2 * half, device=x.device).expand(len(x), half)
         else:
-            partners = self._find_partners(runs, rows_y, uniform[:, 1:]).to(x.device)
+            partners = self._find_partners(runs, rows_x, rows_y, uniform[:, 1:]).to(x.device)
         for number, part in self.last_batches(runs):
             part.params = MixupParams(float(lam[number]), partners[number])
         new_x, new_y = mix(rows_x, rows_y, lam=torch.from_numpy(lam), partners=partners)
         shape = new_x.shape[:2]
         return new_x.reshape(*shape, *x.shape[2:]), new_y.reshape(*shape, *y.shape[2:])
 
-    def _find_partners(self, runs: Indices, y: Tensor, uniform: Values) -> Tensor:
-        return torch.from_numpy(uniform.argsort(axis=1))
+    def _find_partners(self, runs: Indices, x: Tensor, y: Tensor, uniform: Values) -> Tensor:
+        if self.parts[0].pairs == "neighbors":
+            draws, neighbors = torch.tensor(uniform), torch.from_numpy(self._neighbors[runs])
+            return nearest_partners(x, draws=draws, neighbors=neighbors)
+        order = torch.from_numpy(uniform.argsort(axis=1))
+        return order if self.parts[0].pairs == "random" else assigned_partners(x, order=order)
 
 
 class _CMixupAcross(_MixupAcross):
@@ -247,7 +317,7 @@ class _CMixupAcross(_MixupAcross):
         super().__init__(parts, ahead=ahead)
         self._bandwidth = np.array([part.bandwidth for part in parts])
 
-    def _find_partners(self, runs: Indices, y: Tensor, uniform: Values) -> Tensor:
+    def _find_partners(self, runs: Indices, x: Tensor, y: Tensor, uniform: Values) -> Tensor:
         bandwidth, draws = torch.from_numpy(self._bandwidth[runs]), torch.tensor(uniform)
         return _close_partners(y, bandwidth.to(y.device), draws.to(y.device))
 

@@ -2,25 +2,32 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Literal, Self
 
 import torch
 from torch import Tensor
 
 from regaug import _random
-from regaug._checks import check_range
+from regaug._checks import check_choice, check_range
 from regaug.augment.across import Across, AtOnce, Pair, RunBatches
 from regaug.augment.base import Augmentation
 from regaug.augment.numbers import Values
 from regaug.functional.precision import cast, working_dtype
 
+Targets = Literal["joint", "keep"]
+TARGETS: tuple[Targets, ...] = ("joint", "keep")
+
 
 @dataclass(frozen=True, eq=False)
 class NoiseParams:
-    """What is added to inputs and targets, in their shapes; None where a batch is left as it is."""
+    """What is added to inputs and targets, in their shapes; None where they are left as they are.
+
+    ``factor`` is what the inputs are multiplied by before; None for 1.
+    """
 
     x: Tensor | None
     y: Tensor | None
+    factor: Tensor | None = None
 
 
 class GaussianNoise(Augmentation[NoiseParams]):
@@ -32,6 +39,9 @@ class GaussianNoise(Augmentation[NoiseParams]):
     Args:
         sigma: Standard deviation of the noise, at least 0, in units of the data: scale inputs and
             targets to order one first.
+        relative: Inputs are multiplied by factors from :math:`N(1, \mathrm{relative}^2)` before,
+            each value by its own; at least 0.
+        targets: ``"joint"`` adds noise to the targets too, ``"keep"`` leaves them.
 
     Example:
         >>> x, y = torch.zeros(1000, 5), torch.zeros(1000)
@@ -48,6 +58,8 @@ class GaussianNoise(Augmentation[NoiseParams]):
         self,
         sigma: float = 0.01,
         *,
+        relative: float = 0.0,
+        targets: Targets = "joint",
         p: float = 1.0,
         append: bool = False,
         anneal: float | None = None,
@@ -58,28 +70,38 @@ class GaussianNoise(Augmentation[NoiseParams]):
             p=p, append=append, anneal=anneal, total_steps=total_steps, generator=generator
         )
         self.sigma = check_range("sigma", sigma, 0.0)
+        self.relative = check_range("relative", relative, 0.0)
+        self.targets = check_choice("targets", targets, TARGETS)
 
     def draw(self, x: Tensor, y: Tensor) -> NoiseParams:
         """Draw the noise."""
-        return NoiseParams(self._draw_like(x), self._draw_like(y))
+        of_x = self._draw_like(x, self.sigma)
+        of_y = self._draw_like(y, self.sigma) if self.targets == "joint" else None
+        factor = self._draw_like(x, self.relative).add_(1.0) if self.relative else None
+        return NoiseParams(of_x, of_y, factor)
 
     def transform(self, x: Tensor, y: Tensor, params: NoiseParams) -> tuple[Tensor, Tensor]:
         """Add the noise."""
-        return _add(x, params.x), _add(y, params.y)
+        return _add(x, params.x, params.factor), _add(y, params.y)
 
     def transform_where(
         self, x: Tensor, y: Tensor, params: NoiseParams, mask: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Add the noise to the values that are there, and to the targets."""
-        return torch.where(mask, _add(x, params.x), x), _add(y, params.y)
+        return torch.where(mask, _add(x, params.x, params.factor), x), _add(y, params.y)
 
     @classmethod
     def across(cls, parts: Sequence[Self], *, ahead: bool = False) -> Across:
         """Put the augmentations of several runs together: all batches are one stack."""
         return _NoiseAcross(parts, ahead=ahead)
 
-    def _draw_like(self, batch: Tensor) -> Tensor:
-        noise = _random.normals(batch.numel(), self.generator).mul_(self.sigma)
+    @property
+    def structure(self) -> tuple[object, ...]:
+        """The choices, as opposed to numbers, that runs in one stack must share."""
+        return (*super().structure, self.targets, self.relative > 0.0)
+
+    def _draw_like(self, batch: Tensor, sigma: float) -> Tensor:
+        noise = _random.normals(batch.numel(), self.generator).mul_(sigma)
         return _as(noise.reshape(batch.shape), batch)
 
 
@@ -89,21 +111,33 @@ class _NoiseAcross(AtOnce[GaussianNoise]):
     def __init__(self, parts: Sequence[GaussianNoise], *, ahead: bool = False) -> None:
         super().__init__(parts, ahead=ahead)
         self._sigma = torch.tensor([part.sigma for part in parts], dtype=torch.float64)
+        self._relative = torch.tensor([part.relative for part in parts], dtype=torch.float64)
 
     def counts(self, batches: RunBatches) -> int:
-        """Return how many uniform numbers a batch needs: one for each of its values."""
-        return batches.x[0].numel() + batches.y[0].numel()
+        """Return how many uniform numbers a batch needs: one for each value of noise or factor."""
+        return sum(self._sizes(batches))
+
+    def _sizes(self, batches: RunBatches) -> tuple[int, int, int]:
+        """Return how many numbers the noise of inputs and of targets needs, and the factors."""
+        part, of_x, of_y = self.parts[0], batches.x[0].numel(), batches.y[0].numel()
+        return of_x, of_y if part.targets == "joint" else 0, of_x if part.relative else 0
 
     def transform(self, batches: RunBatches, uniform: Values) -> Pair:
         """Add the noise to all batches."""
         runs, x, y = batches.runs, batches.x, batches.y
+        chosen = torch.from_numpy(runs)
         noise = _random.normals_at(torch.from_numpy(uniform))
-        noise.mul_(self._sigma[torch.from_numpy(runs), None])
-        of_x, of_y = noise.split_with_sizes((x[0].numel(), y[0].numel()), 1)
-        of_x, of_y = _as(of_x.reshape(x.shape), x), _as(of_y.reshape(y.shape), y)
+        all_x, all_y, all_factors = noise.split_with_sizes(self._sizes(batches), 1)
+        of_x = _as((all_x * self._sigma[chosen, None]).reshape(x.shape), x)
+        of_y, factor = None, None
+        if all_y.numel():
+            of_y = _as((all_y * self._sigma[chosen, None]).reshape(y.shape), y)
+        if all_factors.numel():
+            factor = _as((all_factors * self._relative[chosen, None]).reshape(x.shape), x).add_(1.0)
         for number, part in self.last_batches(runs):
-            part.params = NoiseParams(of_x[number], of_y[number])
-        return _add(x, of_x), _add(y, of_y)
+            own = (None if values is None else values[number] for values in (of_x, of_y, factor))
+            part.params = NoiseParams(*own)
+        return _add(x, of_x, factor), _add(y, of_y)
 
 
 def _as(noise: Tensor, batch: Tensor) -> Tensor:
@@ -111,5 +145,7 @@ def _as(noise: Tensor, batch: Tensor) -> Tensor:
     return noise.to(batch.device, working_dtype(batch))
 
 
-def _add(batch: Tensor, noise: Tensor | None) -> Tensor:
-    return batch if noise is None else cast(batch + noise, batch.dtype)
+def _add(batch: Tensor, noise: Tensor | None, factor: Tensor | None = None) -> Tensor:
+    if noise is None:
+        return batch
+    return cast((batch if factor is None else batch * factor) + noise, batch.dtype)

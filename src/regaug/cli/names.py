@@ -23,7 +23,13 @@ METHODS = {
     "foma": "shrinks small singular values of a batch, cut by its dimension",
     "foma-rho": "the same, cut by a share",
     "cems": "samples the curved surface that a neighborhood lies on",
+    "k-mixup": "mixup with partners by the best assignment of inputs",
+    "neighbor-mixup": "mixup with partners whose inputs are near",
+    "epbeta-mixup": "mixup that keeps the spread of the data",
+    "sk-mixup": "mixup that mixes far samples less",
 }
+# Those that a study tries only if they are named.
+UNUSUAL_METHODS = ("k-mixup", "neighbor-mixup", "epbeta-mixup", "sk-mixup")
 MODELS = {
     "auto": "a blend of nets and baselines",
     "nets": "a blend of nets alone",

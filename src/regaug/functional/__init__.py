@@ -4,15 +4,20 @@ from regaug.functional.anchor import ada
 from regaug.functional.curvature import cems
 from regaug.functional.decomposition import rank_at_share
 from regaug.functional.foma import foma
-from regaug.functional.mixing import kernel_probabilities, mix
+from regaug.functional.mixing import kernel_probabilities, mix, stretch
+from regaug.functional.partners import assigned_partners, nearest_partners, warp_shares
 from regaug.functional.spectral import scale_singular_values
 
 __all__ = [
     "ada",
+    "assigned_partners",
     "cems",
     "foma",
     "kernel_probabilities",
     "mix",
+    "nearest_partners",
     "rank_at_share",
     "scale_singular_values",
+    "stretch",
+    "warp_shares",
 ]

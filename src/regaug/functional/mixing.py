@@ -1,11 +1,17 @@
 """Mixing of rows with partner rows: mixup (Zhang et al., 2018) and C-Mixup (Yao et al., 2022)."""
 
+from typing import TypeVar
+
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from regaug._checks import check_finite, check_floating, check_per_matrix, check_rows
 from regaug.exceptions import ArgumentError, ArgumentTypeError
 from regaug.functional.precision import cast, working_dtype
+
+Share = TypeVar("Share", float, NDArray[np.float64])
 
 
 def mix(
@@ -15,6 +21,7 @@ def mix(
     lam: float | Tensor,
     partners: Tensor,
     mask: Tensor | None = None,
+    lam_y: float | Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     r"""Move rows of a batch toward other rows of it.
 
@@ -24,12 +31,14 @@ def mix(
     Args:
         x: Inputs of shape ``(..., n, d)``.
         y: Targets of shape ``(..., n, m)``.
-        lam: Share of the row itself in [0, 1]; 1 leaves the rows as they are. A number or a tensor
-            of the leading shape ``(...)``.
+        lam: Share of the row itself; 1 leaves the rows as they are, and outside of [0, 1] new rows
+            lie beyond the two. A number, a tensor of the leading shape ``(...)``, or one for every
+            row, ``(..., k)``.
         partners: The row that each row is mixed with, from 0 to n - 1: int64, ``(..., n)``. With
             ``(..., k)``, k less than n, only the first k rows are mixed and returned.
         mask: True where a value of ``x`` is there, ``(..., n, d)``: values are mixed where both
             rows have one, elsewhere a row keeps its own. All are there if None.
+        lam_y: The share in the targets, where it is another one; ``lam`` if None.
 
     Returns:
         New inputs ``(..., k, d)`` and targets ``(..., k, m)``; dtypes and device are kept.
@@ -42,14 +51,36 @@ def mix(
         (tensor([[1.]]), tensor([[2.]]))
     """
     check_rows(x, y)
-    _check_partners(partners, x.shape[:-1])
-    lam = check_per_matrix("lam", lam, x.shape[:-2], low=0.0, high=1.0)
-    if mask is not None and (mask.dtype != torch.bool or mask.shape != x.shape):
-        raise ArgumentError(
-            f"`mask` must be of torch.bool in the shape of `x`, {tuple(x.shape)}, got "
-            f"{mask.dtype} of shape {tuple(mask.shape)}."
-        )
-    return _mix_rows(x, lam, partners, mask), _mix_rows(y, lam, partners)
+    check_partners("partners", partners, x.shape[:-1])
+    lam = _check_share("lam", lam, partners)
+    lam_y = lam if lam_y is None else _check_share("lam_y", lam_y, partners)
+    if mask is not None:
+        check_mask(mask, x)
+    return _mix_rows(x, lam, partners, mask), _mix_rows(y, lam_y, partners)
+
+
+def stretch(lam: Share, *, alpha: Share) -> Share:
+    r"""Stretch a draw from Beta(alpha, alpha) so that mixing with it keeps the spread of the data.
+
+    Rows that are mixed with random ones have :math:`1 - 2 E[\lambda (1 - \lambda)]` times the
+    variances and covariances of the data: less, as long as :math:`\lambda` lies in [0, 1]. With
+    :math:`\frac{1}{2} + \sqrt{2 \alpha + 1} (\lambda - \frac{1}{2})` in its place the expected
+    value is 0, and they stay as they are: the expanded Beta distribution (EpBeta; Lee et al.,
+    AISTATS 2025), symmetric, and as wide as that asks for.
+
+    Args:
+        lam: The draw, in [0, 1]; an array of them too.
+        alpha: Concentration of the Beta distribution, greater than 0; an array too.
+
+    Returns:
+        The share, which may lie outside of [0, 1].
+
+    Example:
+        >>> stretch(np.array([0.0, 0.5, 1.0]), alpha=1.0).round(3)
+        array([-0.366,  0.5  ,  1.366])
+    """
+    share: Share = 0.5 + np.sqrt(2.0 * alpha + 1.0) * (lam - 0.5)
+    return share
 
 
 def kernel_probabilities(y: Tensor, *, bandwidth: float | Tensor) -> Tensor:
@@ -93,42 +124,63 @@ def _mix_rows(
     if isinstance(lam, float) and lam == 1.0:
         return own
     partners = partners.to(rows.device)
-    chosen, (n, columns) = partners, rows.shape[-2:]
-    if rows.ndim > 2:  # row j of a batch lies below all rows of the batches before
-        firsts = torch.arange(0, rows.numel() // columns, n, device=rows.device)
-        chosen = partners + firsts.reshape(*rows.shape[:-2], 1)
-    others = _select(rows, chosen, columns)
+    others = select_rows(rows, partners)
     if mask is not None:
+        mask = mask.to(rows.device)
         is_own = mask[..., : partners.shape[-1], :]
-        is_both = is_own & _select(mask.to(rows.device), chosen, columns)
+        is_both = is_own & select_rows(mask, partners)
         # What is not there may be NaN: it must not come near the arithmetic, or its gradient.
         others = torch.where(is_both, others, own)
     dtype = working_dtype(rows)
     own, others = own.to(dtype), others.to(dtype)
-    share = lam.to(rows.device, dtype)[..., None, None] if isinstance(lam, Tensor) else lam
+    share: float | Tensor = lam
+    if isinstance(lam, Tensor):
+        share = lam.to(rows.device, dtype)[..., None]
+        share = share if lam.ndim == partners.ndim else share[..., None]
     new = cast(torch.lerp(others, own, share), rows.dtype)
     return new if mask is None else torch.where(is_both, new, own.to(rows.dtype))
 
 
-def _select(rows: Tensor, chosen: Tensor, columns: int) -> Tensor:
+def select_rows(rows: Tensor, chosen: Tensor) -> Tensor:
+    """Return some rows ``(..., k, d)`` of each batch of rows ``(..., n, d)``, by their numbers."""
+    n, columns = rows.shape[-2:]
+    if rows.ndim > 2:  # row j of a batch lies below all rows of the batches before
+        firsts = torch.arange(0, rows.numel() // columns, n, device=rows.device)
+        chosen = chosen + firsts.reshape(*rows.shape[:-2], 1)
     # Whole rows of one long table: much faster, forth and back, than one element at a time.
     others = rows.reshape(-1, columns).index_select(0, chosen.flatten())
     return others.reshape(*chosen.shape, columns)
 
 
-def _check_partners(partners: Tensor, shape: torch.Size) -> None:
+def _check_share(name: str, lam: float | Tensor, partners: Tensor) -> float | Tensor:
+    """Return a share that is a number, one for each batch, or one for each row."""
+    is_per_row = isinstance(lam, Tensor) and lam.ndim == partners.ndim
+    return check_per_matrix(name, lam, partners.shape if is_per_row else partners.shape[:-1])
+
+
+def check_mask(mask: Tensor, x: Tensor, name: str = "x") -> None:
+    """Refuse a mask that does not belong to ``x``."""
+    if mask.dtype != torch.bool or mask.shape != x.shape:
+        raise ArgumentError(
+            f"`mask` must be of torch.bool in the shape of `{name}`, {tuple(x.shape)}, got "
+            f"{mask.dtype} of shape {tuple(mask.shape)}."
+        )
+
+
+def check_partners(name: str, partners: Tensor, shape: torch.Size) -> None:
+    """Refuse what are no numbers of rows, of all or of the first rows of each batch."""
     if not isinstance(partners, Tensor) or partners.dtype != torch.int64:
         came = partners.dtype if isinstance(partners, Tensor) else type(partners).__name__
-        raise ArgumentTypeError(f"`partners` must be an int64 tensor of row numbers, got {came}.")
+        raise ArgumentTypeError(f"`{name}` must be an int64 tensor of row numbers, got {came}.")
     *leading, n = shape
     if list(partners.shape[:-1]) != leading or not 1 <= partners.shape[-1] <= n:
         raise ArgumentError(
-            f"`partners` must be (..., k) with the leading shape of `x` and k from 1 to {n}, "
+            f"`{name}` must be (..., k) with the leading shape of `x` and k from 1 to {n}, "
             f"got {tuple(partners.shape)} for rows {tuple(shape)}."
         )
     lowest, highest = (int(bound) for bound in partners.aminmax())
     if lowest < 0 or highest >= n:
         raise ArgumentError(
-            f"`partners` must be rows of the batch, from 0 to {n - 1}, "
+            f"`{name}` must be rows of the batch, from 0 to {n - 1}, "
             f"got {lowest if lowest < 0 else highest}."
         )

@@ -36,6 +36,13 @@ METHODS = [
     ("foma", {}),
     ("foma", {"place": "layer"}),
     ("cems", {}),
+    ("k-mixup", {}),
+    ("manifold-mixup", {"pairs": "assignment"}),
+    ("neighbor-mixup", {}),
+    ("neighbor-mixup", {"place": "layer"}),
+    ("epbeta-mixup", {}),
+    ("sk-mixup", {}),
+    ("sk-mixup", {"place": "layer", "distance": "inputs", "alpha_y": 2.0}),
 ]
 
 

@@ -114,6 +114,9 @@ def test_the_same_call_twice_gives_the_same_bits(method, own):
         ("ada", {"place": "layer"}),
         ("cems", {"place": "layer", "neighbors": "batch"}),
         ("manifold-mixup", {}),
+        ("manifold-mixup", {"pairs": "assignment"}),
+        ("manifold-mixup", {"pairs": "neighbors"}),
+        ("sk-mixup", {"place": "layer", "distance": "inputs"}),
     ],
     ids=str,
 )
