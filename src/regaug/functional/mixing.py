@@ -42,7 +42,7 @@ def mix(
         (tensor([[1.]]), tensor([[2.]]))
     """
     check_rows(x, y)
-    _check_partners(partners, x.shape[:-1])
+    check_partners(partners, x.shape[:-1])
     lam = check_per_matrix("lam", lam, x.shape[:-2], low=0.0, high=1.0)
     if mask is not None and (mask.dtype != torch.bool or mask.shape != x.shape):
         raise ArgumentError(
@@ -92,15 +92,10 @@ def _mix_rows(
     own = rows[..., : partners.shape[-1], :] if partners.shape[-1] < rows.shape[-2] else rows
     if isinstance(lam, float) and lam == 1.0:
         return own
-    partners = partners.to(rows.device)
-    chosen, (n, columns) = partners, rows.shape[-2:]
-    if rows.ndim > 2:  # row j of a batch lies below all rows of the batches before
-        firsts = torch.arange(0, rows.numel() // columns, n, device=rows.device)
-        chosen = partners + firsts.reshape(*rows.shape[:-2], 1)
-    others = _select(rows, chosen, columns)
+    others = take_partners(rows, partners)
     if mask is not None:
         is_own = mask[..., : partners.shape[-1], :]
-        is_both = is_own & _select(mask.to(rows.device), chosen, columns)
+        is_both = is_own & take_partners(mask.to(rows.device), partners)
         # What is not there may be NaN: it must not come near the arithmetic, or its gradient.
         others = torch.where(is_both, others, own)
     dtype = working_dtype(rows)
@@ -110,13 +105,19 @@ def _mix_rows(
     return new if mask is None else torch.where(is_both, new, own.to(rows.dtype))
 
 
-def _select(rows: Tensor, chosen: Tensor, columns: int) -> Tensor:
+def take_partners(rows: Tensor, partners: Tensor) -> Tensor:
+    """Return the rows ``(..., k, columns)`` that are the partners ``(..., k)`` of the first k."""
+    chosen, (n, columns) = partners.to(rows.device), rows.shape[-2:]
+    if rows.ndim > 2:  # row j of a batch lies below all rows of the batches before
+        firsts = torch.arange(0, rows.numel() // columns, n, device=rows.device)
+        chosen = chosen + firsts.reshape(*rows.shape[:-2], 1)
     # Whole rows of one long table: much faster, forth and back, than one element at a time.
     others = rows.reshape(-1, columns).index_select(0, chosen.flatten())
     return others.reshape(*chosen.shape, columns)
 
 
-def _check_partners(partners: Tensor, shape: torch.Size) -> None:
+def check_partners(partners: Tensor, shape: torch.Size) -> None:
+    """Refuse what are no numbers of rows of a batch ``(..., n)``: that is its shape."""
     if not isinstance(partners, Tensor) or partners.dtype != torch.int64:
         came = partners.dtype if isinstance(partners, Tensor) else type(partners).__name__
         raise ArgumentTypeError(f"`partners` must be an int64 tensor of row numbers, got {came}.")
