@@ -8,7 +8,7 @@ are choices like any other.
 Settings are meant for inputs and targets that have been standardized.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from inspect import signature
 from typing import Any, Protocol, Self
@@ -272,11 +272,22 @@ class Prepared:
         """Whether the augmentation acts on the inputs as well as at its place."""
         return bool(self.settings["place"] == BOTH)
 
-    def fit(self, x: Batch | Inputs, y: Batch, *, groups: Labels | None = None) -> Self:
+    def fit(
+        self,
+        x: Batch | Inputs,
+        y: Batch,
+        *,
+        groups: Labels | None = None,
+        blocks: Sequence[int] | None = None,
+    ) -> Self:
         """Let the augmentation learn from the training rows; they are read only if it does.
 
-        With ``groups``, a label for every row, rows of different ones are not to be mixed.
+        With ``groups``, a label for every row, rows of different ones are not to be mixed. With
+        ``blocks``, a number for every column, such as ``split.blocks`` of a table, columns of equal
+        numbers belong together.
         """
+        if blocks is not None:
+            self.augmentation.learn_blocks(blocks)
         if self.augmentation.learns:
             self._adapt(len(y))
             limits = {} if groups is None else {"groups": groups}
