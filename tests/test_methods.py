@@ -1,12 +1,14 @@
 """The table of methods: its names, and what one looks like."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
-from regaug import CMixup, KernelPairSampler, Mixup, methods, samplers
+from regaug import CMixup, GaussianNoise, KernelPairSampler, Mixup, methods, samplers
 from regaug.exceptions import ArgumentError, PlaceError, UnknownNameError
-from regaug.methods import OneOf, Reach
+from regaug.methods import Method, OneOf, Reach
 from regaug.models import MLP
 
 NAMES = (
@@ -19,11 +21,23 @@ NAMES = (
     "foma",
     "foma-rho",
     "cems",
+    "feature-mix",
 )
 
 
 def test_names_are_those_of_the_contract():
     assert methods.names() == NAMES
+
+
+@pytest.mark.usefixtures("registries")
+def test_a_comparison_tries_the_usual_ones_and_those_that_are_registered():
+    assert methods.usual() == tuple(name for name in NAMES if name != "feature-mix")
+    start = {"sampler": "random", "place": "input", "sigma": 0.5}
+    loud = Method("add a lot of noise", GaussianNoise, start)
+    methods.register("loud", loud)
+    methods.register("loud-on-request", replace(loud, usual=False))
+    assert methods.names()[len(NAMES) :] == ("loud", "loud-on-request")
+    assert methods.usual()[-1] == "loud"
 
 
 def test_an_unknown_method_gets_a_suggestion():
@@ -217,9 +231,9 @@ def test_settings_act_only_where_it_is_possible(name, reach, allowed):
     ("reach", "left_out"),
     [
         (NO_LAYER, ["manifold-mixup"]),
-        (CODES, ["ada", "cems"]),
+        (CODES, ["ada", "cems", "feature-mix"]),
         (PASSED_BY, []),
-        (Reach(inputs=False, pairs=False), ["c-mixup", "ada", "cems"]),
+        (Reach(inputs=False, pairs=False), ["c-mixup", "ada", "cems", "feature-mix"]),
         (Reach(inputs=False, layers=False), list(NAMES[1:])),
     ],
 )

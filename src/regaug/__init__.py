@@ -8,7 +8,17 @@ from regaug._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from regaug import data, functional, methods, metrics, models, samplers, testing, training
-    from regaug.augment import ADA, CEMS, FOMA, CMixup, Compose, GaussianNoise, Identity, Mixup
+    from regaug.augment import (
+        ADA,
+        CEMS,
+        FOMA,
+        CMixup,
+        Compose,
+        FeatureMix,
+        GaussianNoise,
+        Identity,
+        Mixup,
+    )
     from regaug.dimension import linear_dimension, two_nn
     from regaug.ensemble.entry import fit
     from regaug.problems import Problem
@@ -27,6 +37,7 @@ __all__ = [
     "FOMA",
     "CMixup",
     "Compose",
+    "FeatureMix",
     "GaussianNoise",
     "Identity",
     "KernelPairSampler",

@@ -19,11 +19,21 @@ from torch import Tensor, nn
 
 from regaug import _random
 from regaug._registry import Registry, lookup
-from regaug.augment import ADA, CEMS, FOMA, Augmentation, CMixup, GaussianNoise, Identity, Mixup
+from regaug.augment import (
+    ADA,
+    CEMS,
+    FOMA,
+    Augmentation,
+    CMixup,
+    FeatureMix,
+    GaussianNoise,
+    Identity,
+    Mixup,
+)
 from regaug.augment.layer import AtLayer
 from regaug.augment.limits import Labels, code_labels
 from regaug.augment.structures import Batch
-from regaug.exceptions import ArgumentError, ArgumentTypeError, PlaceError
+from regaug.exceptions import ArgumentError, ArgumentTypeError, PlaceError, RegaugError
 from regaug.samplers import SAMPLERS, BatchSampler
 
 # A layer: the one a model names as its latent place. Layers: any that it names, drawn per step.
@@ -100,6 +110,7 @@ class Method:
             settings that are good on real tables, or somewhere and unlikely to be drawn.
         sampler_options: Settings that are the sampler's, not the augmentation's.
         counts: Settings that cannot be larger than the number of training rows.
+        usual: Whether a comparison tries it when no methods are named.
     """
 
     summary: str
@@ -109,6 +120,7 @@ class Method:
     starts: tuple[Options, ...] = ()
     sampler_options: tuple[str, ...] = ()
     counts: tuple[str, ...] = ()
+    usual: bool = True
 
     @property
     def options(self) -> frozenset[str]:
@@ -479,6 +491,18 @@ _OWN: dict[str, Method] = {
             {"p": 0.15, "anneal": 1.0, "sigma": 0.002, "neighbors": 32},
         ),
     ),
+    "feature-mix": Method(
+        "swap some columns of every sample for those of a random one",
+        FeatureMix,
+        {**_START, "alpha": 0.5, "rate": None, "targets": "information"},
+        {
+            **_STRENGTH,
+            "rate": OneOf((None, 0.1, 0.2, 0.5)),
+            "targets": OneOf(("information", "share", "keep")),
+        },
+        starts=({"p": 0.3, "anneal": None}, {"p": 0.3, "rate": 0.1, "targets": "keep"}),
+        usual=False,
+    ),
 }
 
 
@@ -541,9 +565,27 @@ def names() -> tuple[str, ...]:
 
     Example:
         >>> names()
-        ('erm', 'noise', 'mixup', 'manifold-mixup', 'c-mixup', 'ada', 'foma', 'foma-rho', 'cems')
+        ('erm', 'noise', 'mixup', 'manifold-mixup', 'c-mixup', 'ada', 'foma', 'foma-rho', 'cems',
+        'feature-mix')
     """
     return tuple(METHODS)
+
+
+def usual() -> tuple[str, ...]:
+    """Return the names of the methods that a comparison tries when none are named.
+
+    Example:
+        >>> sorted(set(names()) - set(usual()))
+        ['feature-mix']
+    """
+    return tuple(name for name in METHODS if _is_usual(name))
+
+
+def _is_usual(name: str) -> bool:
+    try:
+        return METHODS[name].usual
+    except RegaugError:  # one of a package that cannot be used: whoever asks for it is told
+        return True
 
 
 def get(name: str) -> Method:

@@ -90,6 +90,7 @@ def test_the_package_is_a_program():
 def test_names_that_are_shown_are_those_that_there_are():
     assert set(names.METRICS) == set(METRICS)
     assert set(names.METHODS) == set(methods.names())
+    assert set(names.ON_REQUEST) == set(methods.names()) - set(methods.usual())
     assert set(names.MODELS) == set(BLENDS)
     assert set(names.TRAINED) == {NETS, *REGRESSORS}
     assert set(names.datasets()) == set(NAMES)

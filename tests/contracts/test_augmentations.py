@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
-from regaug import ADA, CEMS, FOMA, CMixup, Compose, GaussianNoise, Mixup, augment
+from regaug import ADA, CEMS, FOMA, CMixup, Compose, FeatureMix, GaussianNoise, Mixup, augment
 from regaug.testing.augmentations import AUGMENTATION_CHECKS, make_ready
 from regaug.testing.batches import make_batch
 
@@ -21,6 +21,8 @@ CASES = {
     "c-mixup paired": lambda: CMixup(paired=True),
     "ada": lambda: ADA(clusters=4),
     "cems neighbors": lambda: CEMS(neighbors=8),
+    "feature-mix information": lambda: FeatureMix(targets="information"),
+    "feature-mix keep": lambda: FeatureMix(rate=0.3, targets="keep"),
     "compose two": lambda: Compose(FOMA(), GaussianNoise(0.1)),
     "weak": lambda: FOMA(p=0.3, append=True, anneal=0.5, total_steps=10),
 }

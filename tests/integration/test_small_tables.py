@@ -83,7 +83,7 @@ def test_every_small_table_can_be_compared(n, columns):
     targets, metric = TARGETS[number % 2], METRICS[number % 5]
     study = regaug.compare(make_table(n, columns, targets), trials=2, splits=2, metric=metric)
     assert not any(row.n_failed for row in study.comparison.rows)
-    assert {row.name for row in study.comparison.rows} >= set(methods.names())
+    assert {row.name for row in study.comparison.rows} >= set(methods.usual())
 
 
 @pytest.mark.parametrize("named", [{"group": "place"}, {"time": "when"}], ids=str)

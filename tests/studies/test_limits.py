@@ -66,7 +66,7 @@ def short(monkeypatch, shorten):
 def test_every_method_is_in_a_study_of_windows_within_groups(short, tmp_path):
     problem = Problem(make_splits(), make_net, pairs_within="group", name="stations")
     study = compare(problem, trials=1, out=tmp_path)
-    assert {row.name for row in study.comparison.rows} >= {*methods.names()}
+    assert {row.name for row in study.comparison.rows} >= {*methods.usual()}
     assert all(row.n_failed == 0 for row in study.comparison.rows)
     assert study.config.targets == AHEAD * COLUMNS
     assert study.verdict.text
@@ -92,7 +92,7 @@ def test_the_table_net_keeps_to_groups_too(short):
 def test_who_is_left_out_is_said_and_the_others_act_on_inputs():
     problem = Problem(make_splits(), make_net, mask=is_there)
     names, sentences = leave_out(problem, methods.names())
-    assert names == ("erm", "noise", "mixup", "c-mixup")
+    assert names == ("erm", "noise", "mixup", "c-mixup", "feature-mix")
     assert sentences == [
         "Left out, as they cannot leave out single values: ada, foma, foma-rho, cems.",
         "Left out, as what a layer puts out has no mask: manifold-mixup.",
@@ -116,7 +116,7 @@ def test_without_a_mask_nobody_is_left_out_and_groups_are_told():
     assert leave_out(problem, methods.names())[0] == methods.names()
     assert not any("group" in note for note in make_plan(problem, trials=1).notes)
     grouped = make_plan(Problem(make_splits(), make_net, pairs_within="group"), trials=1)
-    assert grouped.config.methods == methods.names()
+    assert grouped.config.methods == methods.usual()
     assert grouped.notes[0] == (
         "Rows are mixed within their groups only, of which there are 4. The training row of a "
         "group that has one only (1) stays as it is."

@@ -23,7 +23,9 @@ METHODS = {
     "foma": "shrinks small singular values of a batch, cut by its dimension",
     "foma-rho": "the same, cut by a share",
     "cems": "samples the curved surface that a neighborhood lies on",
+    "feature-mix": "swaps some columns of every sample for those of a random other one",
 }
+ON_REQUEST = ("feature-mix",)  # compared if it is named
 MODELS = {
     "auto": "a blend of nets and baselines",
     "nets": "a blend of nets alone",

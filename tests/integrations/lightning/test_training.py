@@ -369,7 +369,7 @@ def test_without_places_nothing_acts_at_a_layer():
 
 def test_with_places_the_settings_name_the_layers(problem):
     plan = make_plan(problem, trials=12)
-    assert plan.config.methods == regaug.methods.names()
+    assert plan.config.methods == regaug.methods.usual()
     places = {
         name: {r.settings.method_settings["place"] for r in plan.runs if r.method == name}
         for name in plan.config.methods
