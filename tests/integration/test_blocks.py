@@ -12,6 +12,7 @@ import regaug
 from regaug import FeatureMix, methods
 from regaug.data import read_table, standardize
 from regaug.data.base import Split
+from regaug.exceptions import ArgumentError
 from regaug.integrations.sklearn import AugmentingSampler
 from regaug.models import MLP
 from regaug.problems import Problem
@@ -92,6 +93,17 @@ def test_a_split_keeps_them_whatever_is_done_to_it(data):
         assert other.blocks == BLOCKS
     assert Split(split.train, split.validation, split.test).blocks is None
     assert regaug.data.load("diabetes").split(seed=0).blocks is None
+
+
+def test_splits_of_ones_own_say_them(data):
+    split = data.split(seed=0)
+    parts = [(part.x, part.y) for part in split.parts.values()]
+    problem = Problem([Split(*parts, blocks=BLOCKS)])
+    assert problem.split(0).blocks == BLOCKS
+    with pytest.raises(ArgumentError, match="each of the 7 columns of the inputs, got 3"):
+        Problem([Split(*parts, blocks=(0, 1, 1))])
+    with pytest.raises(ArgumentError, match="each of the 7 columns of the inputs, got 3"):
+        Split(split.train, split.validation, split.test, blocks=(0, 1, 1))
 
 
 @pytest.mark.parametrize("targets", ["share", "information", "keep"])

@@ -14,7 +14,7 @@ from regaug._checks import check_choice, check_range
 from regaug.augment.across import Across, AtOnce, Pair, RunBatches
 from regaug.augment.base import Augmentation
 from regaug.augment.joint import as_rows
-from regaug.augment.numbers import Values
+from regaug.augment.numbers import Indices, Values
 from regaug.exceptions import ArgumentError, ArgumentTypeError, NotFittedError
 from regaug.functional.information import mutual_information
 from regaug.functional.mixing import take_partners
@@ -138,8 +138,8 @@ class FeatureMix(Augmentation[FeatureMixParams]):
         if rate is None:
             rate = 1.0 - _random.beta(self.alpha, self.generator)
         partners = _random.permutation(n, self.generator)
-        uniform = _random.uniforms(n * count, self.generator).reshape(n, count)
-        swapped = _choose(uniform, torch.tensor(_number(np.array(rate), count)))
+        uniform = _random.uniforms(n * count, self.generator).reshape(n, count).cpu().numpy()
+        swapped = _choose(uniform, _number(np.array(rate), count))
         return FeatureMixParams(partners.to(x.device), swapped.to(x.device))
 
     def transform(self, x: Tensor, y: Tensor, params: FeatureMixParams) -> tuple[Tensor, Tensor]:
@@ -258,8 +258,8 @@ class _FeatureMixAcross(AtOnce[FeatureMix]):
         if self._draws_rate:
             rate, numbers = 1.0 - _random.beta_at(self._alpha[runs], uniform[:, 0]), uniform[:, 1:]
         partners = torch.from_numpy(numbers[:, :n].argsort(axis=1)).to(x.device)
-        own = torch.from_numpy(numbers[:, n : n * (1 + count)].reshape(-1, n, count))
-        swapped = _choose(own, torch.from_numpy(_number(rate, count))[:, None]).to(x.device)
+        own = numbers[:, n : n * (1 + count)].reshape(-1, n, count)
+        swapped = _choose(own, _number(rate, count)).to(x.device)
         for number, part in self.last_batches(runs):
             part.params = FeatureMixParams(partners[number], swapped[number])
         blocks, weights = self._of_runs(batches)
@@ -296,16 +296,16 @@ def _count(blocks: Tensor) -> int:
     return int(blocks.max()) + 1
 
 
-def _number(rate: Values, blocks: int) -> Values:
+def _number(rate: Values, blocks: int) -> Indices:
     """Return how many blocks come from the partner: some, and not all of them."""
-    number: Values = np.clip(np.floor(rate * blocks + 0.5), 1, blocks - 1)
-    return number
+    return np.clip(np.floor(rate * blocks + 0.5), 1, blocks - 1).astype(np.int64)
 
 
-def _choose(uniform: Tensor, number: Tensor) -> Tensor:
-    """Return flags of the ``number`` ``(...)`` smallest of every row of numbers ``(..., b)``."""
-    places = number.long().expand(uniform.shape[:-1])[..., None] - 1
-    return uniform <= uniform.sort(dim=-1).values.gather(-1, places)
+def _choose(uniform: Values, number: Indices) -> Tensor:
+    """Return flags of the ``number`` ``(...)`` smallest of each row of numbers ``(..., n, b)``."""
+    # NumPy sorts short rows three times as fast as torch does.
+    smallest, places = np.sort(uniform, axis=-1), number[..., None, None] - 1
+    return torch.from_numpy(uniform <= np.take_along_axis(smallest, places, axis=-1))
 
 
 def _code_blocks(blocks: Blocks) -> Tensor:

@@ -194,6 +194,14 @@ class Split:
     def __post_init__(self) -> None:
         groups = getattr(self.train, "groups", None)
         check_pairs_within(self.pairs_within, has_groups=groups is not None)
+        x = getattr(self.train, "x", None)
+        if self.blocks is not None and isinstance(x, Tensor):
+            columns = x.shape[1:].numel()
+            if len(self.blocks) != columns:
+                raise ArgumentError(
+                    f"`blocks` must have a number for each of the {columns} columns of the inputs, "
+                    f"got {len(self.blocks)}."
+                )
 
     if TYPE_CHECKING:  # what a problem makes parts of is welcome too
 
