@@ -106,10 +106,11 @@ def test_splits_of_ones_own_say_them(data):
         Split(split.train, split.validation, split.test, blocks=(0, 1, 1))
 
 
+@pytest.mark.parametrize("place", ["input", "layer"])
 @pytest.mark.parametrize("targets", ["share", "information", "keep"])
-def test_runs_side_by_side_and_runs_by_themselves_keep_to_them(data, targets):
+def test_runs_side_by_side_and_runs_by_themselves_keep_to_them(data, targets, place):
     split = standardize(data.split(seed=0))
-    own = {"p": 1.0, "anneal": None, "targets": targets}
+    own = {"p": 1.0, "anneal": None, "targets": targets, "place": place}
     settings = [Settings(epochs=2, seed=seed, method_settings=own) for seed in range(2)]
     run = Training.make(0, split, "feature-mix", settings[0], (8,), None)
     assert tuple(run.augmentation.blocks.tolist()) == BLOCKS
@@ -131,7 +132,8 @@ def test_runs_side_by_side_and_runs_by_themselves_keep_to_them(data, targets):
         )
         for name, weight in alone.weights.items():
             torch.testing.assert_close(one.weights[name], weight, rtol=0, atol=1e-6)
-    assert together[0].scores != apart[0].scores
+    # A layer has no blocks.
+    assert (together[0].scores != apart[0].scores) == (place == "input")
 
 
 def test_a_study_a_model_and_new_rows_know_them(data, seen, monkeypatch, shorten):
