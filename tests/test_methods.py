@@ -25,6 +25,7 @@ NAMES = (
     "neighbor-mixup",
     "epbeta-mixup",
     "sk-mixup",
+    "feature-mix",
 )
 
 
@@ -232,9 +233,9 @@ def test_settings_act_only_where_it_is_possible(name, reach, allowed):
     ("reach", "left_out"),
     [
         (NO_LAYER, ["manifold-mixup"]),
-        (CODES, ["ada", "cems"]),
+        (CODES, ["ada", "cems", "feature-mix"]),
         (PASSED_BY, []),
-        (Reach(inputs=False, pairs=False), ["c-mixup", "ada", "cems"]),
+        (Reach(inputs=False, pairs=False), ["c-mixup", "ada", "cems", "feature-mix"]),
         (Reach(inputs=False, layers=False), list(NAMES[1:])),
     ],
 )

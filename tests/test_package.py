@@ -15,6 +15,7 @@ PUBLIC = {
     "CEMS",
     "CMixup",
     "Compose",
+    "FeatureMix",
     "GaussianNoise",
     "Identity",
     "KernelPairSampler",

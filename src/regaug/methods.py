@@ -8,7 +8,7 @@ are choices like any other.
 Settings are meant for inputs and targets that have been standardized.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from inspect import signature
 from typing import Any, Protocol, Self
@@ -25,6 +25,7 @@ from regaug.augment import (
     FOMA,
     Augmentation,
     CMixup,
+    FeatureMix,
     GaussianNoise,
     Identity,
     Mixup,
@@ -33,7 +34,7 @@ from regaug.augment import (
 from regaug.augment.layer import AtLayer
 from regaug.augment.limits import Labels, code_labels
 from regaug.augment.structures import Batch
-from regaug.exceptions import ArgumentError, ArgumentTypeError, PlaceError
+from regaug.exceptions import ArgumentError, ArgumentTypeError, PlaceError, RegaugError
 from regaug.samplers import SAMPLERS, BatchSampler
 
 # A layer: the one a model names as its latent place. Layers: any that it names, drawn per step.
@@ -284,11 +285,22 @@ class Prepared:
         """Whether the augmentation acts on the inputs as well as at its place."""
         return bool(self.settings["place"] == BOTH)
 
-    def fit(self, x: Batch | Inputs, y: Batch, *, groups: Labels | None = None) -> Self:
+    def fit(
+        self,
+        x: Batch | Inputs,
+        y: Batch,
+        *,
+        groups: Labels | None = None,
+        blocks: Sequence[int] | None = None,
+    ) -> Self:
         """Let the augmentation learn from the training rows; they are read only if it does.
 
-        With ``groups``, a label for every row, rows of different ones are not to be mixed.
+        With ``groups``, a label for every row, rows of different ones are not to be mixed. With
+        ``blocks``, a number for every column, such as ``split.blocks`` of a table, columns of equal
+        numbers belong together.
         """
+        if blocks is not None:
+            self.augmentation.learn_blocks(blocks)
         if self.augmentation.learns:
             self._adapt(len(y))
             limits = {} if groups is None else {"groups": groups}
@@ -512,6 +524,18 @@ _OWN: dict[str, Method] = {
         },
         usual=False,
     ),
+    "feature-mix": Method(
+        "swap some columns of every sample for those of a random one",
+        FeatureMix,
+        {**_START, "alpha": 0.5, "rate": None, "targets": "information"},
+        {
+            **_STRENGTH,
+            "rate": OneOf((None, 0.1, 0.2, 0.5)),
+            "targets": OneOf(("information", "share", "keep")),
+        },
+        starts=({"p": 0.3, "anneal": None}, {"p": 0.3, "rate": 0.1, "targets": "keep"}),
+        usual=False,
+    ),
 }
 
 
@@ -574,7 +598,7 @@ def names() -> tuple[str, ...]:
 
     Example:
         >>> names()[:3], names()[-2:]
-        (('erm', 'noise', 'mixup'), ('epbeta-mixup', 'sk-mixup'))
+        (('erm', 'noise', 'mixup'), ('sk-mixup', 'feature-mix'))
     """
     return tuple(METHODS)
 
@@ -586,7 +610,14 @@ def usual() -> tuple[str, ...]:
         >>> usual()
         ('erm', 'noise', 'mixup', 'manifold-mixup', 'c-mixup', 'ada', 'foma', 'foma-rho', 'cems')
     """
-    return tuple(name for name in METHODS if METHODS[name].usual)
+    return tuple(name for name in METHODS if _is_usual(name))
+
+
+def _is_usual(name: str) -> bool:
+    try:
+        return METHODS[name].usual
+    except RegaugError:  # one of a package that cannot be used: whoever asks for it is told
+        return True
 
 
 def get(name: str) -> Method:

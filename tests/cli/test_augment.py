@@ -44,7 +44,7 @@ def test_what_it_writes_is_what_the_library_makes(augment, houses):
     pd.testing.assert_frame_equal(pd.read_parquet(path), expected)
 
 
-@pytest.mark.parametrize("method", ["mixup", "foma-rho", "cems"])
+@pytest.mark.parametrize("method", ["mixup", "foma-rho", "cems", "feature-mix"])
 def test_what_it_writes_can_be_read_as_a_table(augment, houses, method):
     _, path = augment(method=method, rows=120)
     before, after = (

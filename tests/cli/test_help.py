@@ -90,10 +90,8 @@ def test_the_package_is_a_program():
 def test_names_that_are_shown_are_those_that_there_are():
     assert set(names.METRICS) == set(METRICS)
     assert tuple(names.METHODS) == methods.names()
-    assert (
-        tuple(name for name in methods.names() if name not in methods.usual())
-        == names.UNUSUAL_METHODS
-    )
+    unusual = tuple(name for name in methods.names() if name not in methods.usual())
+    assert unusual == names.UNUSUAL
     assert set(names.MODELS) == set(BLENDS)
     assert set(names.TRAINED) == {NETS, *REGRESSORS}
     assert set(names.datasets()) == set(NAMES)

@@ -4,7 +4,18 @@ import pytest
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
-from regaug import ADA, CEMS, FOMA, CMixup, Compose, GaussianNoise, Mixup, SKMixup, augment
+from regaug import (
+    ADA,
+    CEMS,
+    FOMA,
+    CMixup,
+    Compose,
+    FeatureMix,
+    GaussianNoise,
+    Mixup,
+    SKMixup,
+    augment,
+)
 from regaug.testing.augmentations import AUGMENTATION_CHECKS, make_ready
 from regaug.testing.batches import make_batch
 
@@ -27,6 +38,8 @@ CASES = {
     "noise relative": lambda: GaussianNoise(0.1, relative=0.2, targets="keep"),
     "ada": lambda: ADA(clusters=4),
     "cems neighbors": lambda: CEMS(neighbors=8),
+    "feature-mix information": lambda: FeatureMix(targets="information"),
+    "feature-mix keep": lambda: FeatureMix(rate=0.3, targets="keep"),
     "compose two": lambda: Compose(FOMA(), GaussianNoise(0.1)),
     "weak": lambda: FOMA(p=0.3, append=True, anneal=0.5, total_steps=10),
 }

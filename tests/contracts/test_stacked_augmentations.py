@@ -6,7 +6,18 @@ import pytest
 import torch
 from torch import Tensor
 
-from regaug import ADA, CEMS, FOMA, CMixup, Compose, GaussianNoise, Mixup, SKMixup, augment
+from regaug import (
+    ADA,
+    CEMS,
+    FOMA,
+    CMixup,
+    Compose,
+    FeatureMix,
+    GaussianNoise,
+    Mixup,
+    SKMixup,
+    augment,
+)
 
 AUGMENTATIONS = {
     name.lower(): getattr(augment, name) for name in augment.__all__ if name != "Augmentation"
@@ -41,6 +52,9 @@ CASES = {
     "ada numbers": lambda run, **o: ADA(1.0 + run, levels=1 + run, clusters=1 + run, **o),
     "cems stored": lambda run, **o: CEMS(0.1 + 0.05 * run, d=1 + run % 2, neighbors=5, **o),
     "cems stored, dimension of the data": lambda run, **o: CEMS(d="two_nn_data", neighbors=6, **o),
+    "feature-mix information": lambda run, **o: FeatureMix(0.5 + run, targets="information", **o),
+    "feature-mix rates": lambda run, **o: FeatureMix(rate=0.1 + 0.2 * run, **o),
+    "feature-mix keep": lambda run, **o: FeatureMix(rate=0.3, targets="keep", **o),
     "compose two": lambda run, **o: Compose(FOMA(), GaussianNoise(0.1), **o),
 }
 

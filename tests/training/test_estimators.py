@@ -131,7 +131,8 @@ def test_categories_stay_categories(name):
     whole = add_rows(split, settings_of(name, share=1.0), NewRows(name, keep_integers=True))
     kept = whole.x[len(split.train) :].numpy()[:, spans["rooms"]]
     assert (kept == np.rint(kept)).all()
-    assert (rooms != np.rint(rooms)).any()
+    if name != "feature-mix":  # whose numbers are those of the table
+        assert (rooms != np.rint(rooms)).any()
 
 
 def test_new_rows_are_made_from_training_rows_alone():

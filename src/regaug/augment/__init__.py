@@ -4,6 +4,7 @@ from regaug.augment.ada import ADA
 from regaug.augment.base import Augmentation
 from regaug.augment.cems import CEMS
 from regaug.augment.compose import Compose, Identity
+from regaug.augment.feature_mix import FeatureMix
 from regaug.augment.foma import FOMA
 from regaug.augment.mixup import CMixup, Mixup
 from regaug.augment.noise import GaussianNoise
@@ -16,6 +17,7 @@ __all__ = [
     "Augmentation",
     "CMixup",
     "Compose",
+    "FeatureMix",
     "GaussianNoise",
     "Identity",
     "Mixup",

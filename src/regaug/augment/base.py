@@ -180,6 +180,13 @@ class Augmentation(nn.Module, Generic[Params]):
     def learn_groups(self, codes: Tensor) -> None:
         """Note the groups of the training rows; for those that use stored rows in a batch."""
 
+    def learn_blocks(self, blocks: Sequence[int]) -> None:
+        """Note which columns of the inputs belong together; for those that take columns whole.
+
+        ``blocks`` has a number for every column, equal ones for those of a block, as
+        ``split.blocks`` of a table. Told before :meth:`fit`.
+        """
+
     def draw(self, x: Tensor, y: Tensor) -> Params:
         """Draw the parameters for one batch."""
         raise NotImplementedError
@@ -207,7 +214,7 @@ class Augmentation(nn.Module, Generic[Params]):
         )
         raise ArgumentError(
             f"`mask` must be None for {' and '.join(names)}, which cannot leave out values, got "
-            "one. Mixup, CMixup and GaussianNoise take a mask."
+            "one. Mixup, CMixup, FeatureMix and GaussianNoise take a mask."
         )
 
     def originals(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:

@@ -150,6 +150,11 @@ class Compose(Augmentation[Draws]):
         for part in self.parts:
             part.learn_groups(codes)
 
+    def learn_blocks(self, blocks: Sequence[int]) -> None:
+        """Let every part know which columns belong together."""
+        for part in self.parts:
+            part.learn_blocks(blocks)
+
     @property
     def takes_mask(self) -> bool:
         """Whether all parts can be given a ``mask``."""

@@ -58,7 +58,7 @@ def compare(
             "--methods",
             "-m",
             metavar="NAMES",
-            help=f"Names with commas between them [all before {names.UNUSUAL_METHODS[0]}]: "
+            help=f"Names with commas between them [all before {names.UNUSUAL[0]}]: "
             f"{', '.join(names.METHODS)}.",
             autocompletion=names.several_of(names.METHODS),
         ),

@@ -27,9 +27,10 @@ METHODS = {
     "neighbor-mixup": "mixup with partners whose inputs are near",
     "epbeta-mixup": "mixup that keeps the spread of the data",
     "sk-mixup": "mixup that mixes far samples less",
+    "feature-mix": "swaps some columns of every sample for those of a random other one",
 }
 # Those that a study tries only if they are named.
-UNUSUAL_METHODS = ("k-mixup", "neighbor-mixup", "epbeta-mixup", "sk-mixup")
+UNUSUAL = ("k-mixup", "neighbor-mixup", "epbeta-mixup", "sk-mixup", "feature-mix")
 MODELS = {
     "auto": "a blend of nets and baselines",
     "nets": "a blend of nets alone",

@@ -178,6 +178,8 @@ class Split:
         mask: From a batch of inputs, in their own units, to flags that are True where a value is
             there: they can be broadcast to it, or have its leading axes only. What is not there
             is not mixed, and has no scale. None if all values are there.
+        blocks: A number for every column of the inputs, equal ones for columns that belong
+            together, such as those of a category. None if every column stands for itself.
     """
 
     train: Part
@@ -187,10 +189,19 @@ class Split:
     pooled: bool = field(default=False, kw_only=True)
     pairs_within: PairsWithin | None = field(default=None, kw_only=True)
     mask: Mask | None = field(default=None, kw_only=True)
+    blocks: tuple[int, ...] | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         groups = getattr(self.train, "groups", None)
         check_pairs_within(self.pairs_within, has_groups=groups is not None)
+        x = getattr(self.train, "x", None)
+        if self.blocks is not None and isinstance(x, Tensor):
+            columns = x.shape[1:].numel()
+            if len(self.blocks) != columns:
+                raise ArgumentError(
+                    f"`blocks` must have a number for each of the {columns} columns of the inputs, "
+                    f"got {len(self.blocks)}."
+                )
 
     if TYPE_CHECKING:  # what a problem makes parts of is welcome too
 
@@ -204,6 +215,7 @@ class Split:
             pooled: bool = False,
             pairs_within: PairsWithin | None = None,
             mask: Mask | None = None,
+            blocks: tuple[int, ...] | None = None,
         ) -> None: ...
 
     @property

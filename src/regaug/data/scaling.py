@@ -234,6 +234,7 @@ def standardize(split: Split, *, log: bool = False) -> StandardizedSplit:
         pooled=pooled,
         pairs_within=split.pairs_within,
         mask=split.mask,
+        blocks=split.blocks,
     )
     return scaled if split.mask is None else _keep_missing(split, scaled, split.mask)
 

@@ -71,11 +71,14 @@ class Prepared:
         """Return a split for every fold: the fold stops a training, all other rows are learned."""
         scale = self.scale(log=log)
         whole = Part(self.x, scale.transform(self.y).float(), np.arange(len(self.y)))
-        splits = []
+        encoder, splits = self.preparation.encoder, []
+        blocks = None if encoder is None else encoder.blocks
         for rows in folds:
             train, chosen = whole.take(np.setdiff1d(self.rest, rows)), whole.take(rows)
             # There are no test rows, as nobody looks at them.
-            own = StandardizedSplit(train, chosen, chosen, y_scaler=scale.scaler, log=log)
+            own = StandardizedSplit(
+                train, chosen, chosen, y_scaler=scale.scaler, log=log, blocks=blocks
+            )
             splits.append(own)
         return splits
 

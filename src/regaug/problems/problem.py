@@ -240,7 +240,9 @@ class Problem:
         cost, names = Cost.of_table(columns, targets), getattr(data, "targets", ())
         if model is None:
             # The three parts and nothing else: what a worker needs. New rows need the encoders too.
-            parts = [Split(part.train, part.validation, part.test) for part in parts]
+            parts = [
+                Split(part.train, part.validation, part.test, blocks=part.blocks) for part in parts
+            ]
         facts: dict[str, Any] = {"target_names": names, "notes": notes, "cost": cost}
         return cls(parts, model, metric, name=data.info.name, **facts)
 

@@ -125,7 +125,8 @@ class _Training:
                 f"`place` must be 'input' for inputs with a mask, got {ready.settings['place']!r}: "
                 "what a layer makes of them has no mask."
             )
-        self.augmentation = ready.fit(split.train.x, split.train.y, groups=groups).augmentation
+        ready.fit(split.train.x, split.train.y, groups=groups, blocks=split.blocks)
+        self.augmentation = ready.augmentation
         size = min(settings.batch_size, len(split.train))
         self.sampler = ready.sampler(split.train.y, size, drop_last=True, groups=groups)
         workers = machine.workers

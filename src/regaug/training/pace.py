@@ -98,7 +98,8 @@ def measure_pace(
         steps = min(most, max(_FEWEST, int(_ENOUGH * steps / taken)))
     steps = len(few.train) // size
     begin = time.perf_counter()
-    methods.get(method).prepare(own.method_settings).fit(split.train.x, split.train.y)
+    ready = methods.get(method).prepare(own.method_settings)
+    ready.fit(split.train.x, split.train.y, blocks=split.blocks)
     learning = time.perf_counter() - begin
     step, validation = taken / steps, len(split.validation)
     return Pace(

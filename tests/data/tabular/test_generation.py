@@ -210,3 +210,28 @@ def test_a_row_that_moves_little_is_near_the_one_it_starts_from():
     for method, calm in (("noise", {"sigma": 1e-6}), ("cems", {"sigma": 1e-6})):
         new, _, sources = augment_rows(x, x[:, :1], method, calm, 70, seed=0)
         np.testing.assert_allclose(new, x[sources], atol=1e-4)
+
+
+@pytest.mark.parametrize("targets", ["share", "information", "keep"])
+def test_swapped_columns_come_from_rows_of_the_table(targets):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "city": rng.choice(["Oslo", "Rome", "Łódź"], 200),
+            "rooms": rng.integers(1, 7, 200),
+            "share": rng.beta(0.5, 0.5, 200).round(3),  # between 0 and 1, often at the ends
+            "size": np.where(rng.random(200) < 0.2, np.nan, rng.uniform(30, 200, 200).round(1)),
+        }
+    )
+    frame["price"] = frame["rooms"] + 10 * frame["share"] + 5 * (frame["city"] == "Rome")
+    table = read_table(frame, target="price")
+    own = {"targets": targets}
+    new = generate(table, method="feature-mix", rows=1000, method_settings=own)
+    for name in ("city", "rooms", "share"):
+        assert set(new[name]) <= set(frame[name])
+    assert set(new["size"].dropna()) <= set(frame["size"].dropna())
+    assert 0.1 < new["size"].isna().mean() < 0.3
+    assert new["price"].between(frame["price"].min(), frame["price"].max()).all()
+    before = set(frame.drop(columns="price").itertuples(index=False, name=None))
+    after = set(new.drop(columns="price").itertuples(index=False, name=None))
+    assert len(after - before) > 500

@@ -104,6 +104,19 @@ class Encoder:
         """Names of the columns of the matrix."""
         return tuple(feature for column in self.columns for feature in column.features)
 
+    @property
+    def blocks(self) -> tuple[int, ...]:
+        """Which columns of the matrix belong together: for each, the number of its column here.
+
+        Example:
+            >>> from regaug.data.tabular.columns import Category, Number
+            >>> city = Category("city", ("Oslo", "Rome"), other=False, missing=False)
+            >>> Encoder((Number("size", fill=65.0, indicator=True), city)).blocks
+            (0, 0, 1, 1)
+        """
+        sizes = (len(column.features) for column in self.columns)
+        return tuple(number for number, size in enumerate(sizes) for _ in range(size))
+
     def transform(self, frame: "pd.DataFrame") -> NDArray[np.float32]:
         """Encode the rows of a pandas frame; returns ``(n, features)``."""
         names = {column.name for column in self._fitted().columns}

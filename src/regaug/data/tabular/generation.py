@@ -1,6 +1,6 @@
 """New rows for a table, made by a method, in the table's own units and column names."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import count, islice
 from typing import TYPE_CHECKING
 
@@ -85,7 +85,8 @@ def generate(
     encoder = Encoder.fit(frame[list(table.inputs)], readings=table.readings)
     x = torch.from_numpy(encoder.transform(frame)).double()
     y = torch.from_numpy(table.y)
-    new_x, new_y, _ = augment_rows(x, y, method, method_settings or {}, rows, seed)
+    own = method_settings or {}
+    new_x, new_y, _ = augment_rows(x, y, method, own, rows, seed, blocks=encoder.blocks)
     targets = Encoder(tuple(Number(name, 0.0, indicator=False) for name in table.targets))
     new = {
         column.name: restore(column, values[column.name], frame[column.name], rng)
@@ -124,12 +125,20 @@ def array_names(data: ArrayData) -> tuple[list[str], list[str]]:
 
 
 def augment_rows(
-    x: Tensor, y: Tensor, method: str, changes: Mapping[str, object], rows: int, seed: int
+    x: Tensor,
+    y: Tensor,
+    method: str,
+    changes: Mapping[str, object],
+    rows: int,
+    seed: int,
+    *,
+    blocks: Sequence[int] | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
     """Standardize, draw and augment batches until there are enough rows, and scale them back.
 
     ``x`` and ``y`` are ``(n, d)`` and ``(n, m)``, float64 and finite. Returns new inputs and
-    targets, and the place of the row that each of them started from.
+    targets, and the place of the row that each of them started from. ``blocks`` has a number for
+    every column of ``x``, equal ones for columns that belong together.
     """
     always = {"p": 1.0, "anneal": None, "append": False}
     ready = methods.get(method).prepare({**changes, **always}, seed=seed)
@@ -137,7 +146,7 @@ def augment_rows(
     _check_usable(method, augmentation, ready.settings["place"])
     x_scaler, y_scaler = Scaler.fit(x), Scaler.fit(y)
     x, y = x_scaler.transform(x), y_scaler.transform(y)
-    ready.fit(x, y)
+    ready.fit(x, y, blocks=blocks)
     # Whole batches only: a batch of a row or two has no neighborhood.
     size = min(BATCH_SIZE, len(x))
     sampler = ready.sampler(y, size, drop_last=True)

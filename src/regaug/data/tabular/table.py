@@ -197,7 +197,13 @@ class Table(Data):
         train, validation, test = (
             self._samples(torch.from_numpy(x.take(rows, axis=0)), rows) for rows in places
         )
-        return TableSplit(train=train, validation=validation, test=test, encoder=encoder)
+        return TableSplit(
+            train=train,
+            validation=validation,
+            test=test,
+            encoder=encoder,
+            blocks=encoder.blocks,
+        )
 
     def _rule(self, split: SplitRule | None) -> SplitRule:
         if split is None:

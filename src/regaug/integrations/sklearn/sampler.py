@@ -91,8 +91,13 @@ class AugmentingSampler(BaseEstimator):  # type: ignore[misc]
         inputs, targets = _read(X), _read_targets(y)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         own_x, own_y = (torch.from_numpy(_encode(parts)) for parts in (inputs, targets))
-        changes = self.method_settings or {}
-        new_x, new_y, sources = augment_rows(own_x, own_y, self.method, changes, rows, seed)
+        changes, blocks = self.method_settings or {}, None
+        if _is_pandas(X):  # of an array all columns are one part
+            sizes = [part.features.shape[1] for part in inputs]
+            blocks = np.repeat(np.arange(len(sizes)), sizes).tolist()
+        new_x, new_y, sources = augment_rows(
+            own_x, own_y, self.method, changes, rows, seed, blocks=blocks
+        )
         rng = np.random.default_rng(seed)
         return _below(X, inputs, new_x, sources, rng), _below(y, targets, new_y, sources, rng)
 

@@ -67,7 +67,7 @@ class Training:
             load_weights(net, initial, source=f"`initial` for run {number}")
         groundwork = Groundwork.of(split, settings)
         learned = groundwork.learned(as_rows(split.train), y).to(y)
-        augmentation = ready.fit(x, learned).augmentation
+        augmentation = ready.fit(x, learned, blocks=split.blocks).augmentation
         places = _find_places(ready.place(net), net, augmentation)
         sampler = ready.sampler(y, min(settings.batch_size, len(y)), drop_last=True)
         settings = replace(settings, method_settings=ready.settings)
