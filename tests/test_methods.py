@@ -19,11 +19,17 @@ NAMES = (
     "foma",
     "foma-rho",
     "cems",
+    "rare",
 )
 
 
 def test_names_are_those_of_the_contract():
     assert methods.names() == NAMES
+
+
+def test_what_is_for_rare_targets_is_tried_when_it_is_asked_for():
+    assert methods.default_names() == NAMES[:-1]
+    assert [name for name in NAMES if methods.get(name).for_rare] == ["rare"]
 
 
 def test_an_unknown_method_gets_a_suggestion():
@@ -116,7 +122,7 @@ def test_groups_change_the_batches_of_those_who_need_company(name):
     sampler, plain = ready.sampler(y, 10, groups=labels), ready.sampler(y, 10)
     assert len(sampler) == len(plain) == 6
     of_one = [len(labels[batch].unique()) == 1 for batch in sampler]
-    if name in ("erm", "noise", "cems"):
+    if name in ("erm", "noise", "cems", "rare"):
         sampler.set_epoch(0)
         assert list(sampler) == list(plain)
     elif name == "c-mixup":
@@ -153,7 +159,11 @@ def test_a_sampler_that_knows_no_groups_is_refused(registries):
 
 def test_methods_that_act_on_inputs_make_rows():
     makers = {name: methods.get(name).as_maker() for name in NAMES}
-    assert {name for name, maker in makers.items() if maker is None} == {"erm", "manifold-mixup"}
+    assert {name for name, maker in makers.items() if maker is None} == {
+        "erm",
+        "manifold-mixup",
+        "rare",
+    }
     for name, maker in makers.items():
         if maker is None:
             continue
@@ -206,7 +216,7 @@ def test_where_everything_is_possible_a_method_stays_as_it_is(name):
 )
 def test_settings_act_only_where_it_is_possible(name, reach, allowed):
     method = methods.get(name).placed(reach)
-    if method is None or name == "erm":
+    if method is None or name in ("erm", "rare"):
         return
     drawn = [method.draw_settings(np.random.default_rng(seed)) for seed in range(20)]
     starts = [method.settings(**start) for start in method.starts]
@@ -220,7 +230,7 @@ def test_settings_act_only_where_it_is_possible(name, reach, allowed):
         (CODES, ["ada", "cems"]),
         (PASSED_BY, []),
         (Reach(inputs=False, pairs=False), ["c-mixup", "ada", "cems"]),
-        (Reach(inputs=False, layers=False), list(NAMES[1:])),
+        (Reach(inputs=False, layers=False), list(NAMES[1:-1])),  # batches are drawn anywhere
     ],
 )
 def test_what_can_act_nowhere_is_none(reach, left_out):

@@ -31,6 +31,7 @@ PUBLIC = {
     "NearestBatchSampler",
     "Problem",
     "RandomBatchSampler",
+    "RareSampler",
     "Study",
     "WeightedBatchSampler",
     "data",

@@ -92,7 +92,7 @@ def test_a_name_that_is_taken_is_refused(taken):
         regaug.methods.register(taken, other)
     regaug.methods.register(taken, other, replace=True)
     assert regaug.methods.get(taken) is other
-    assert len(regaug.methods.names()) == 10
+    assert len(regaug.methods.names()) == 11
 
 
 def test_the_same_again_is_no_clash():
@@ -160,7 +160,7 @@ lines = loud_package:lines
 
 def test_a_package_brings_methods_and_data_sets(install):
     install("loud_package", CODE, POINTS)
-    assert regaug.methods.names()[9:] == ("loud", "missing", "wrong")
+    assert regaug.methods.names()[10:] == ("loud", "missing", "wrong")
     assert regaug.methods.get("loud").prepare().augmentation.sigma == 1.0
     assert "lines" in regaug.data.NAMES
     assert len(regaug.data.load("lines", n=20)) == 20
@@ -197,7 +197,7 @@ def test_of_two_packages_the_first_is_taken(install):
     install("loud_package", CODE, "[regaug.methods]\nloud = loud_package:loud\n")
     install("more_package", CODE, "[regaug.methods]\nloud = more_package:loud\n")
     with pytest.warns(UserWarning, match="'loud' of the package '.*' is left out"):
-        assert regaug.methods.names()[9:] == ("loud",)
+        assert regaug.methods.names()[10:] == ("loud",)
 
 
 def test_a_method_of_a_package_may_be_replaced(install):
@@ -247,4 +247,4 @@ def test_an_unknown_name_is_looked_for_among_all():
             regaug.methods.get("big-noize")
     assert "big-noise" in METHODS
     assert "big-noize" not in METHODS
-    assert len(METHODS) == 10
+    assert len(METHODS) == 11

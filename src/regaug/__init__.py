@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         KernelPairSampler,
         NearestBatchSampler,
         RandomBatchSampler,
+        RareSampler,
         WeightedBatchSampler,
     )
     from regaug.studies.compare import compare
@@ -34,6 +35,7 @@ __all__ = [
     "NearestBatchSampler",
     "Problem",
     "RandomBatchSampler",
+    "RareSampler",
     "Study",
     "WeightedBatchSampler",
     "compare",

@@ -100,6 +100,9 @@ class Method:
             settings that are good on real tables, or somewhere and unlikely to be drawn.
         sampler_options: Settings that are the sampler's, not the augmentation's.
         counts: Settings that cannot be larger than the number of training rows.
+        by_default: Whether a study tries it if nobody says which methods to try.
+        for_rare: Whether it is meant for rare targets: it gives up some of the error on common
+            ones, so that a mean over all rows does not show what it is for.
     """
 
     summary: str
@@ -109,6 +112,8 @@ class Method:
     starts: tuple[Options, ...] = ()
     sampler_options: tuple[str, ...] = ()
     counts: tuple[str, ...] = ()
+    by_default: bool = True
+    for_rare: bool = False
 
     @property
     def options(self) -> frozenset[str]:
@@ -468,6 +473,15 @@ _OWN: dict[str, Method] = {
             {"p": 0.15, "anneal": 1.0, "sigma": 0.002, "neighbors": 32},
         ),
     ),
+    "rare": Method(
+        "draw samples with rare targets more often",
+        Identity,
+        {"sampler": "rare", "place": INPUT, "alpha": 0.5},
+        {"alpha": Between(0.05, 1.0)},
+        sampler_options=("alpha",),
+        by_default=False,
+        for_rare=True,
+    ),
 }
 
 
@@ -529,10 +543,21 @@ def names() -> tuple[str, ...]:
     """Return the names of all methods, those of installed packages and registered ones included.
 
     Example:
-        >>> names()
-        ('erm', 'noise', 'mixup', 'manifold-mixup', 'c-mixup', 'ada', 'foma', 'foma-rho', 'cems')
+        >>> names()[:5], names()[5:]
+        (('erm', 'noise', 'mixup', 'manifold-mixup', 'c-mixup'),
+         ('ada', 'foma', 'foma-rho', 'cems', 'rare'))
     """
     return tuple(METHODS)
+
+
+def default_names() -> tuple[str, ...]:
+    """Return the names of the methods that a study tries if nobody says which.
+
+    Example:
+        >>> set(names()) - set(default_names())
+        {'rare'}
+    """
+    return tuple(name for name in METHODS if METHODS[name].by_default)
 
 
 def get(name: str) -> Method:

@@ -90,6 +90,7 @@ def test_the_package_is_a_program():
 def test_names_that_are_shown_are_those_that_there_are():
     assert set(names.METRICS) == set(METRICS)
     assert set(names.METHODS) == set(methods.names())
+    assert set(names.METHODS) - set(names.ASKED_FOR) == set(methods.default_names())
     assert set(names.MODELS) == set(BLENDS)
     assert set(names.TRAINED) == {NETS, *REGRESSORS}
     assert set(names.datasets()) == set(NAMES)
@@ -120,7 +121,7 @@ def complete(*words):
     [
         (("d",), ["dimension", "data"]),
         (("augment", "x.csv", "--method", "c-"), ["c-mixup"]),
-        (("fit", "x.csv", "--method", "r"), ["ridge"]),
+        (("fit", "x.csv", "--method", "r"), ["ridge", "rare"]),
         (("compare", "-m", "mixup,foma,fo"), ["mixup,foma,foma-rho"]),
         (("compare", "--metric", "ma"), ["mae", "mape"]),
         (("compare", "diab"), ["diabetes"]),

@@ -140,7 +140,7 @@ def test_pairs_with_every_method_and_a_report(tmp_path):
     )
     problem = Problem(splits, model=make_pair_net, places=["hidden"], name="pairs")
     study, notes = notes_of(problem, trials=1, out=tmp_path)
-    assert set(study.config.methods) == set(regaug.methods.names())
+    assert set(study.config.methods) == set(regaug.methods.default_names())
     assert all(row.n_failed == 0 for row in study.comparison.rows)
     assert any("those that act at a layer at hidden, as `places` says" in note for note in notes)
     assert same_table(Study.open(study.folder), study)

@@ -14,7 +14,7 @@ from regaug.studies.folders import claim_place, name_study
 from regaug.studies.plan import QUICK_METHODS
 
 FULL = StudyConfig(
-    "houses.csv", methods.names(), ("mean",), 6, 10, "rmse", 0.25, rows=515, checksum="a"
+    "houses.csv", methods.default_names(), ("mean",), 6, 10, "rmse", 0.25, rows=515, checksum="a"
 )
 QUICK = replace(FULL, methods=QUICK_METHODS, trials=3, splits=5, checksum="b")
 GIVEN = {"source": "houses.csv", "target": ["price"]}
@@ -55,8 +55,8 @@ def claim(tmp_path, monkeypatch):
         (replace(FULL, independent=True), {}, "full-independent"),
         (replace(FULL, methods=("erm", "mixup", "foma-rho")), {}, "full-mixup+foma-rho"),
         (replace(FULL, methods=("erm",)), {}, "full-erm"),
-        (replace(FULL, methods=methods.names()[:6]), {}, "full-6-methods"),
-        (replace(FULL, methods=tuple(reversed(methods.names()))), {}, "full"),
+        (replace(FULL, methods=methods.default_names()[:6]), {}, "full-6-methods"),
+        (replace(FULL, methods=tuple(reversed(methods.default_names()))), {}, "full"),
         (QUICK, {"quick": False}, "full-5-methods-trials-3"),
     ],
     ids=str,

@@ -58,7 +58,8 @@ def compare(
             "--methods",
             "-m",
             metavar="NAMES",
-            help=f"Names with commas between them [all]: {', '.join(names.METHODS)}.",
+            help=f"Names with commas between them [all but {', '.join(names.ASKED_FOR)}]: "
+            f"{', '.join(names.METHODS)}.",
             autocompletion=names.several_of(names.METHODS),
         ),
     ] = None,

@@ -23,7 +23,10 @@ METHODS = {
     "foma": "shrinks small singular values of a batch, cut by its dimension",
     "foma-rho": "the same, cut by a share",
     "cems": "samples the curved surface that a neighborhood lies on",
+    "rare": "draws samples with rare targets more often",
 }
+# Those that are tried only if they are named.
+ASKED_FOR = ("rare",)
 MODELS = {
     "auto": "a blend of nets and baselines",
     "nets": "a blend of nets alone",

@@ -106,7 +106,8 @@ def compare(
         group: Its column whose groups are held out whole, if any.
         time: Its column of times, if any: the last rows are held out.
         drop: Its columns to leave out.
-        methods: Names of methods; all of them by default. Plain training is always among them.
+        methods: Names of methods; ``regaug.methods.default_names()`` if None. Plain training is
+            always among them.
         trials: Settings that are tried of every method on every split; 6, or 3 if ``quick``. The
             first stage has two recipes for each of them, and at least 6.
         splits: Repeated splits of the data; 10, or 5 if ``quick``.

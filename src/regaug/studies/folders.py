@@ -116,14 +116,16 @@ def name_study(
     asked for of the study of a network, whose size is chosen.
 
     Example:
-        >>> config = StudyConfig("houses.csv", methods.names(), (), TRIALS, SPLITS, "mae", 0.25)
+        >>> config = StudyConfig("houses.csv", methods.default_names(), (), 6, 10, "mae", 0.25)
         >>> name_study(config, quick=False)
         'full-mae'
         >>> name_study(config, quick=False, asked=Asked(max_minutes=20.0))
         'full-20-minutes-mae'
     """
     usual, trials, number = (
-        (QUICK_METHODS, QUICK_TRIALS, QUICK_SPLITS) if quick else (methods.names(), TRIALS, SPLITS)
+        (QUICK_METHODS, QUICK_TRIALS, QUICK_SPLITS)
+        if quick
+        else (methods.default_names(), TRIALS, SPLITS)
     )
     words = ["quick" if quick else "full"]
     own = config.methods

@@ -245,7 +245,7 @@ def _recipe_key(settings: Sequence[Settings]) -> str:
 
 
 def _check_methods(names: Sequence[str] | None, quick: bool) -> tuple[str, ...]:
-    wanted = tuple(dict.fromkeys(names or (QUICK_METHODS if quick else methods.names())))
+    wanted = tuple(dict.fromkeys(names or (QUICK_METHODS if quick else methods.default_names())))
     for name in wanted:
         if name not in MAKERS:
             methods.get(name)

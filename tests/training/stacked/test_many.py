@@ -36,6 +36,7 @@ METHODS = [
     ("foma", {}),
     ("foma", {"place": "layer"}),
     ("cems", {}),
+    ("rare", {}),
 ]
 
 

@@ -152,7 +152,7 @@ def augment_rows(
 def _check_usable(method: str, augmentation: AnyAugmentation, place: object) -> None:
     if isinstance(augmentation, Identity):
         raise ArgumentError(
-            f"`method` must make new rows, got {method!r}, which is plain training. Choose "
+            f"`method` must make new rows, got {method!r}, which makes none. Choose "
             "another, such as 'mixup' or 'cems'."
         )
     if place != methods.INPUT:
