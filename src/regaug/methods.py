@@ -560,6 +560,16 @@ def default_names() -> tuple[str, ...]:
     return tuple(name for name in METHODS if METHODS[name].by_default)
 
 
+def is_for_rare(name: str) -> bool:
+    """Tell whether what has this name is a method that is meant for rare targets.
+
+    Example:
+        >>> [name for name in names() if is_for_rare(name)]
+        ['rare']
+    """
+    return name in METHODS and METHODS[name].for_rare
+
+
 def get(name: str) -> Method:
     """Return the method called ``name``.
 

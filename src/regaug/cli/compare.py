@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from regaug._files import JSON
     from regaug.studies.study import Study
 
-SPLITS = ("random", "group", "time")
+SPLITS, FOCUSES = ("random", "group", "time"), ("high", "low", "both")
 
 
 def compare(
@@ -50,6 +50,14 @@ def compare(
             help=f"What chooses and is compared: {names.describe(names.METRICS)} [rmse, or that "
             "of the problem].",
             autocompletion=names.one_of(names.METRICS),
+        ),
+    ] = None,
+    focus: Annotated[
+        str | None,
+        typer.Option(
+            metavar="END",
+            help="Which targets tail-rmse is of: high, low or both [both].",
+            autocompletion=names.one_of(FOCUSES),
         ),
     ] = None,
     methods: Annotated[
@@ -143,6 +151,7 @@ def compare(
         begin_early()
     from regaug.cli.advice import show_advice
     from regaug.cli.live import Live
+    from regaug.metrics import focused
     from regaug.studies.compare import compare as run_study
     from regaug.studies.leaderboard import leaderboard
 
@@ -152,7 +161,8 @@ def compare(
         columns: dict[str, Any] = {"target": target, "group": group, "time": time}
         columns |= {"drop": drop, "encoding": encoding}
         others = {**columns, "split": split}
-        problem = problems.open_problem(source, others, metric=metric, splits=splits, quick=quick)
+        wish = focused(metric or "rmse", focus) if focus else metric  # type: ignore[arg-type]
+        problem = problems.open_problem(source, others, metric=wish, splits=splits, quick=quick)
         data = problem or options.open_data(source, **columns)
         start = clock.perf_counter()
         # Ray tells on the standard output that a process died; that is no part of the results.
@@ -163,7 +173,7 @@ def compare(
                 trials=trials,
                 splits=splits,
                 split=split,  # type: ignore[arg-type]
-                metric=metric or "rmse",  # type: ignore[arg-type]
+                metric=wish or "rmse",  # type: ignore[arg-type]
                 seed=seed,
                 quick=quick,
                 search=search,  # type: ignore[arg-type]

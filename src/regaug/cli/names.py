@@ -12,6 +12,8 @@ METRICS = {
     "mape": "mean absolute error in per cent of the target",
     "r2": "share of the variance that is explained",
     "pearson": "correlation of predictions and targets",
+    "balanced-rmse": "every tenth of the target's range counts alike",
+    "tail-rmse": "of the tenth of the rows at the ends of the target",
 }
 METHODS = {
     "erm": "plain training",
