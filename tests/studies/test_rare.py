@@ -7,6 +7,7 @@ import pytest
 import regaug
 from regaug.exceptions import ArgumentError
 from regaug.report.plots import draw_plots
+from regaug.report.recipe import net_recipe
 from regaug.studies.details import Details
 from regaug.studies.leaderboard import leaderboard
 from regaug.studies.statistics import analyze
@@ -111,6 +112,9 @@ def test_a_study_is_judged_by_every_tenth(short, skewed, tmp_path):
 def test_a_focus_is_part_of_the_metric(short, skewed):
     study = short(skewed, metric="tail-rmse", focus="high")
     assert study.config.metric == "tail-rmse-high"
+    script = net_recipe(study, "rare")
+    compile(script, "script", "exec")
+    assert script.rstrip().endswith('.value("tail-rmse-high"))')
     assert all(own.run.settings is None or own.run.settings.metric for own in study.records)
     with pytest.raises(ArgumentError, match="`focus` must be None for the metric 'rmse'"):
         short(skewed, focus="high")
