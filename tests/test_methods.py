@@ -196,6 +196,8 @@ def test_what_stands_beside_the_methods_makes_rows_too():
     assert methods.get_maker("no-rows").settings() == {}
     assert methods.get_maker("rows").settings() == {"share": 1.0}
     assert methods.get_maker("repeats").settings() == {"share": 0.5}
+    assert methods.get_maker("smogn").settings(focus="high")["focus"] == "high"
+    assert [name for name in methods.MAKERS if methods.is_for_rare(name)] == ["smogn"]
     with pytest.raises(UnknownNameError, match="Did you mean 'mixup'"):
         methods.get_maker("mixupp")
 

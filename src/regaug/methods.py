@@ -485,13 +485,22 @@ _OWN: dict[str, Method] = {
 }
 
 
-# In a study of a regressor: what the others are compared with; rows that were made elsewhere; and
-# training rows once more, for regressors whose settings count rows, as the size of a leaf does.
-NO_ROWS, ROWS, REPEATS = "no-rows", "rows", "repeats"
+# In a study of a regressor: what the others are compared with; rows that were made elsewhere;
+# training rows once more, for regressors whose settings count rows, as the size of a leaf does; and
+# rows where targets are rare, which are made from the whole table and not from batches of it.
+NO_ROWS, ROWS, REPEATS, SMOGN = "no-rows", "rows", "repeats", "smogn"
 MAKERS: dict[str, Method] = {
     NO_ROWS: Method("no new rows", Identity, {}),
     ROWS: Method("rows from elsewhere", Identity, {"share": 1.0}, {"share": SHARE}),
     REPEATS: Method("training rows once more", Identity, {"share": 0.5}, {"share": SHARE}),
+    SMOGN: Method(
+        "rows between rare ones and near them (SMOGN)",
+        Identity,
+        {"share": 0.5, "neighbors": 5, "sigma": 0.1, "focus": None},
+        {"share": SHARE, "neighbors": OneOf((3, 5, 9)), "sigma": Between(0.01, 0.5, log=True)},
+        by_default=False,
+        for_rare=True,
+    ),
 }
 # What the option `method` means beside the methods: the baselines, and what blends them with nets.
 _BASELINES = ("auto", "nets", "mean", "last-value", "ridge", "boosting", "trees", "gp")
@@ -564,10 +573,11 @@ def is_for_rare(name: str) -> bool:
     """Tell whether what has this name is a method that is meant for rare targets.
 
     Example:
-        >>> [name for name in names() if is_for_rare(name)]
-        ['rare']
+        >>> [name for name in (*names(), *MAKERS) if is_for_rare(name)]
+        ['rare', 'smogn']
     """
-    return name in METHODS and METHODS[name].for_rare
+    known = MAKERS if name in MAKERS else METHODS
+    return name in known and known[name].for_rare
 
 
 def get(name: str) -> Method:
@@ -583,8 +593,8 @@ def get(name: str) -> Method:
 def get_maker(name: str) -> Method:
     """Return the method called ``name`` as one that makes new rows of a table.
 
-    ``"no-rows"`` makes none, ``"rows"`` takes those that were made elsewhere, and ``"repeats"``
-    takes training rows once more.
+    ``"no-rows"`` makes none, ``"rows"`` takes those that were made elsewhere, ``"repeats"`` takes
+    training rows once more, and ``"smogn"`` makes rows where targets are rare.
 
     Example:
         >>> get_maker("mixup").defaults["share"], get_maker("no-rows").defaults

@@ -15,7 +15,7 @@ from regaug.cli.reproduce import ALIASES, SETTINGS
 from regaug.data import NAMES
 from regaug.ensemble.contents import NETS
 from regaug.ensemble.entry import BLENDS
-from regaug.metrics import METRICS
+from regaug.metrics import FOCUSES, METRICS
 from regaug.reproduction.figures import FIGURES
 from regaug.reproduction.tables import EXPERIMENTS
 from regaug.reproduction.timing import TIME
@@ -92,6 +92,8 @@ def test_names_that_are_shown_are_those_that_there_are():
     assert set(names.METRICS) == set(METRICS) - ends
     assert set(names.METHODS) == set(methods.names())
     assert set(names.METHODS) - set(names.ASKED_FOR) == set(methods.default_names())
+    assert set(names.MAKERS) <= set(methods.MAKERS)
+    assert names.FOCUSES == FOCUSES
     assert set(names.MODELS) == set(BLENDS)
     assert set(names.TRAINED) == {NETS, *REGRESSORS}
     assert set(names.datasets()) == set(NAMES)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from regaug._files import JSON
     from regaug.studies.study import Study
 
-SPLITS, FOCUSES = ("random", "group", "time"), ("high", "low", "both")
+SPLITS = ("random", "group", "time")
 
 
 def compare(
@@ -57,7 +57,7 @@ def compare(
         typer.Option(
             metavar="END",
             help="Which targets tail-rmse is of: high, low or both [both].",
-            autocompletion=names.one_of(FOCUSES),
+            autocompletion=names.one_of(names.FOCUSES),
         ),
     ] = None,
     methods: Annotated[
@@ -67,8 +67,8 @@ def compare(
             "-m",
             metavar="NAMES",
             help=f"Names with commas between them [all but {', '.join(names.ASKED_FOR)}]: "
-            f"{', '.join(names.METHODS)}.",
-            autocompletion=names.several_of(names.METHODS),
+            f"{', '.join(names.METHODS)}; of a regressor {', '.join(names.MAKERS)} too.",
+            autocompletion=names.several_of(names.METHODS, names.MAKERS),
         ),
     ] = None,
     model: Annotated[

@@ -29,6 +29,9 @@ METHODS = {
 }
 # Those that are tried only if they are named.
 ASKED_FOR = ("rare",)
+# Those that make rows, and nothing else.
+MAKERS = {"smogn": "makes rows where targets are rare"}
+FOCUSES = ("high", "low", "both")
 MODELS = {
     "auto": "a blend of nets and baselines",
     "nets": "a blend of nets alone",

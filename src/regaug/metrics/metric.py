@@ -204,6 +204,16 @@ for _focus in ("both", "high", "low"):
 RARE_METRICS = ("balanced-rmse", *_TAILS.values())
 
 
+def focus_of(metric: str) -> Focus | None:
+    """Return the end of the target that a metric looks at; None if it looks at all rows.
+
+    Example:
+        >>> focus_of("tail-rmse-high"), focus_of("tail-rmse"), focus_of("rmse")
+        ('high', 'both', None)
+    """
+    return next((focus for focus in FOCUSES if _TAILS[focus] == metric), None)
+
+
 def focused(metric: str, focus: Focus | None) -> str:
     """Return the metric that looks at one end of the target, or at both.
 
