@@ -8,6 +8,7 @@ import pytest
 from regaug.exceptions import ArgumentError, ArgumentTypeError
 from regaug.metrics import (
     METRICS,
+    RARE_METRICS,
     LoggedScores,
     Scores,
     as_signed,
@@ -23,7 +24,7 @@ def test_any_logged_name_is_a_metric_that_going_through_the_table_does_not_meet(
     low, high = METRICS[logged_metric("test_loss", "min")], METRICS[logged_metric("val/r2", "max")]
     assert (low.title, low.higher_is_better, low.unit) == ("test_loss", False, "percent")
     assert (high.title, high.higher_is_better, high.unit) == ("val/r2", True, "points")
-    assert list(METRICS) == ["rmse", "mae", "mape", "r2", "pearson"]
+    assert list(METRICS) == ["rmse", "mae", "mape", "r2", "pearson", *RARE_METRICS]
     assert "min:test_loss" in METRICS
     assert not any(map(is_logged, METRICS))
 

@@ -26,6 +26,7 @@ NAMES = (
     "epbeta-mixup",
     "sk-mixup",
     "feature-mix",
+    "rare",
 )
 
 
@@ -40,6 +41,10 @@ def test_a_study_tries_only_the_usual_ones_by_itself(registries):
     methods.register("own-unusual", replace(own, usual=False))
     assert methods.usual() == (*NAMES[:9], "own")
     assert methods.names() == (*NAMES, "own", "own-unusual")
+
+
+def test_those_for_rare_targets_are_known():
+    assert [name for name in NAMES if methods.get(name).for_rare] == ["rare"]
 
 
 def test_an_unknown_method_gets_a_suggestion():
@@ -132,7 +137,7 @@ def test_groups_change_the_batches_of_those_who_need_company(name):
     sampler, plain = ready.sampler(y, 10, groups=labels), ready.sampler(y, 10)
     assert len(sampler) == len(plain) == 6
     of_one = [len(labels[batch].unique()) == 1 for batch in sampler]
-    if name in ("erm", "noise", "cems"):
+    if name in ("erm", "noise", "cems", "rare"):
         sampler.set_epoch(0)
         assert list(sampler) == list(plain)
     elif name == "c-mixup":
@@ -169,7 +174,11 @@ def test_a_sampler_that_knows_no_groups_is_refused(registries):
 
 def test_methods_that_act_on_inputs_make_rows():
     makers = {name: methods.get(name).as_maker() for name in NAMES}
-    assert {name for name, maker in makers.items() if maker is None} == {"erm", "manifold-mixup"}
+    assert {name for name, maker in makers.items() if maker is None} == {
+        "erm",
+        "manifold-mixup",
+        "rare",
+    }
     for name, maker in makers.items():
         if maker is None:
             continue
@@ -202,6 +211,8 @@ def test_what_stands_beside_the_methods_makes_rows_too():
     assert methods.get_maker("no-rows").settings() == {}
     assert methods.get_maker("rows").settings() == {"share": 1.0}
     assert methods.get_maker("repeats").settings() == {"share": 0.5}
+    assert methods.get_maker("smogn").settings(focus="high")["focus"] == "high"
+    assert [name for name in methods.MAKERS if methods.is_for_rare(name)] == ["smogn"]
     with pytest.raises(UnknownNameError, match="Did you mean 'mixup'"):
         methods.get_maker("mixupp")
 
@@ -222,7 +233,7 @@ def test_where_everything_is_possible_a_method_stays_as_it_is(name):
 )
 def test_settings_act_only_where_it_is_possible(name, reach, allowed):
     method = methods.get(name).placed(reach)
-    if method is None or name == "erm":
+    if method is None or name in ("erm", "rare"):
         return
     drawn = [method.draw_settings(np.random.default_rng(seed)) for seed in range(20)]
     starts = [method.settings(**start) for start in method.starts]
@@ -236,7 +247,7 @@ def test_settings_act_only_where_it_is_possible(name, reach, allowed):
         (CODES, ["ada", "cems", "feature-mix"]),
         (PASSED_BY, []),
         (Reach(inputs=False, pairs=False), ["c-mixup", "ada", "cems", "feature-mix"]),
-        (Reach(inputs=False, layers=False), list(NAMES[1:])),
+        (Reach(inputs=False, layers=False), list(NAMES[1:-1])),  # batches are drawn anywhere
     ],
 )
 def test_what_can_act_nowhere_is_none(reach, left_out):

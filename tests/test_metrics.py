@@ -15,7 +15,19 @@ from sklearn.metrics import (
 )
 
 from regaug.exceptions import ArgumentError, ArgumentTypeError, NonFiniteError, UnknownNameError
-from regaug.metrics import METRICS, Score, Scores, evaluate, mape, pearson, r2, rmse
+from regaug.metrics import (
+    METRICS,
+    RARE_METRICS,
+    Score,
+    Scores,
+    by_tenth,
+    evaluate,
+    focused,
+    mape,
+    pearson,
+    r2,
+    rmse,
+)
 
 NAN, INF = math.nan, math.inf
 
@@ -38,7 +50,32 @@ def reference(prediction, target):
         "mape": 100 * mean_absolute_percentage_error(*flat),
         "r2": r2_score(target, prediction),
         "pearson": np.mean(correlations),
+        "balanced-rmse": slow_balanced(*flat),
+        "tail-rmse": slow_tail(*flat, high=True, low=True),
+        "tail-rmse-high": slow_tail(*flat, high=True),
+        "tail-rmse-low": slow_tail(*flat, low=True),
     }
+
+
+def tenth_of(value, target):
+    """The tenth of the range from the 1st to the 99th percentile, from the definition."""
+    ordered = sorted(target)
+    beyond = int(0.01 * (len(target) - 1))
+    low, high = ordered[beyond], ordered[len(target) - 1 - beyond]
+    return min(max(int(10 * (value - low) / (high - low)), 0), 9)
+
+
+def slow_balanced(target, prediction):
+    tenths = {}
+    for t, p in zip(target, prediction, strict=True):
+        tenths.setdefault(tenth_of(t, target), []).append((p - t) ** 2)
+    return np.mean([np.mean(own) for own in tenths.values()]) ** 0.5
+
+
+def slow_tail(target, prediction, high=False, low=False):
+    ordered, size = np.sort(target), -(-len(target) // 10)
+    is_counted = (high & (target >= ordered[-size])) | (low & (target <= ordered[size - 1]))
+    return root_mean_squared_error(target[is_counted], prediction[is_counted])
 
 
 @pytest.mark.parametrize("shape", [(50, 1), (7, 3), (3, 1)])
@@ -107,7 +144,7 @@ def test_a_diverged_run_is_never_better_and_leaves_the_others_alone(name, broken
 def test_metrics_of_float32_follow_the_scale(name, scale):
     prediction, target = (v.float() for v in make(100, 2))
     scaled = METRICS[name].function(*((v.double() * scale).float() for v in (prediction, target)))
-    factor = scale if name in ("rmse", "mae") else 1.0
+    factor = scale if METRICS[name].has_unit else 1.0
     expected = METRICS[name].function(prediction, target) * factor
     torch.testing.assert_close(scaled, expected, rtol=1e-5, atol=0.0)
     assert scaled.dtype == torch.float64
@@ -173,7 +210,7 @@ def test_evaluate_gives_every_metric():
     prediction, target = make(30, 1)
     scores = evaluate(prediction, target)
     expected = reference(prediction.numpy(), target.numpy())
-    assert {name: getattr(scores, name) for name in METRICS} == pytest.approx(expected)
+    assert {name: scores.value(name) for name in METRICS} == pytest.approx(expected)
     assert (scores.n, scores.n_zero, scores.groups, scores.targets) == (30, 0, {}, ())
     assert scores.by_target == (scores,)
 
@@ -186,7 +223,7 @@ def by_hand(prediction, target):
     pairs = [(p[:, None], t[:, None]) for p, t in zip(prediction.T, target.T, strict=True)]
     each = [reference(p, t) for p, t in pairs]
     found = {name: np.mean([one[name] for one in each]) for name in each[0]}
-    for name in ("rmse", "mae"):
+    for name in (name for name in METRICS if METRICS[name].has_unit):
         errors = [one[name] / t.std() for one, (_, t) in zip(each, pairs, strict=True)]
         found[name] = np.mean(errors)
     return found
@@ -260,12 +297,15 @@ def test_rows_that_do_not_count_have_no_share_in_the_spread(name):
 def test_the_title_says_what_is_divided():
     assert [metric.title_for(2) for metric in METRICS.values()] == [
         *("RMSE / spread", "MAE / spread"),
-        *("MAPE", "R2", "Pearson's R"),
+        *("MAPE", "R2", "Pearson's R", "balanced RMSE / spread", "tail RMSE / spread"),
+        *("tail RMSE (high) / spread", "tail RMSE (low) / spread"),
     ]
     assert METRICS["mae"].title_for(1) == "MAE"
     assert METRICS["mae"].explain(1) == ""
     assert "divided by its standard deviation" in METRICS["mae"].explain(3)
     assert METRICS["r2"].explain(3) == "R2: mean over the 3 targets."
+    assert METRICS["tail-rmse-low"].explain(1).endswith("the rows with the lowest targets.")
+    assert "counts alike" in METRICS["balanced-rmse"].explain(2)
 
 
 def test_a_vector_is_one_target():
@@ -275,7 +315,8 @@ def test_a_vector_is_one_target():
 
 def test_one_row_has_errors_and_no_correlation():
     scores = evaluate(torch.tensor([3.0]), torch.tensor([2.0]))
-    assert scores == Scores(n=1, rmse=1.0, mae=1.0, mape=50.0, n_zero=0, r2=None, pearson=None)
+    rare = dict.fromkeys(RARE_METRICS, 1.0)
+    assert scores == Scores(1, 1.0, 1.0, mape=50.0, n_zero=0, r2=None, pearson=None, rare=rare)
 
 
 def test_zero_targets_are_counted():
@@ -372,6 +413,87 @@ def test_evaluate_refuses_shapes_that_differ():
         evaluate(np.zeros((3, 1)), torch.zeros(3, 1))
 
 
+# Along the target
+
+
+@given(n=st.integers(1, 250), levels=st.sampled_from([None, 1, 3]), seed=st.integers(0, 99))
+def test_tenths_are_those_of_the_definition(n, levels, seed):
+    prediction, target = make(n, 1, seed=seed)
+    target = target if levels is None else (levels * target).round()
+    found = evaluate(prediction, target).tenths
+    own = target.flatten().tolist()
+    if len({*own}) == 1:
+        assert [n for n, _, _ in found] == [len(own)] + [0] * 9
+        return
+    edges = sorted(own)[int(0.01 * (n - 1)) : n - int(0.01 * (n - 1))]
+    if edges[0] == edges[-1]:
+        return  # almost all of them are equal
+    places = np.array([tenth_of(value, own) for value in own])
+    for place, (count, at, error) in enumerate(found):
+        here = torch.from_numpy(places == place)
+        assert count == here.sum()
+        if count:
+            assert at == pytest.approx(target[here].mean().item(), rel=1e-5, abs=1e-9)
+            assert error == pytest.approx(rmse(prediction[here], target[here]).item(), rel=1e-5)
+        else:
+            assert (at, error) == (None, None)
+
+
+def test_a_single_wild_target_is_no_tenth_of_its_own():
+    prediction, target = make(1000, 1)
+    before = by_tenth(prediction, target)
+    target[0] = 1e6
+    after = by_tenth(prediction, target)
+    assert (before.n - after.n).abs().max() <= 12
+    assert after.n[-1] >= 10
+
+
+@pytest.mark.parametrize("name", RARE_METRICS)
+def test_constant_targets_are_one_tenth(name):
+    prediction = make(30, 1)[0]
+    target = torch.full_like(prediction, 0.1)
+    torch.testing.assert_close(METRICS[name](prediction, target), rmse(prediction, target))
+
+
+def test_common_targets_hide_rare_ones_from_rmse_alone():
+    target = torch.cat([torch.rand(980, 1), 9 + torch.rand(20, 1)]).double()
+    blind = target.clamp(max=1.0)
+    plain, balanced, tail = (
+        METRICS[name](blind, target).item() for name in ("rmse", "balanced-rmse", "tail-rmse-high")
+    )
+    assert plain < 1.3
+    assert tail > 3.5
+    assert balanced > 4.0
+
+
+def test_a_focus_names_its_metric():
+    assert [focused("tail-rmse", focus) for focus in ("both", "high", "low", None)] == [
+        *("tail-rmse", "tail-rmse-high", "tail-rmse-low", "tail-rmse")
+    ]
+    assert focused("tail-rmse-low", "low") == "tail-rmse-low"
+    with pytest.raises(ArgumentError, match="`focus` must be one of 'high', 'low', 'both', got"):
+        focused("tail-rmse", "top")
+    with pytest.raises(
+        ArgumentError, match="`focus` must be None for the metric 'rmse'.*tail-rmse"
+    ):
+        focused("rmse", "high")
+
+
+def test_scores_of_files_without_tenths_are_read():
+    values = evaluate(*make(9, 1)).to_dict()
+    assert len(values["tenths"]) == 10
+    old = Scores.from_dict({k: v for k, v in values.items() if k not in ("rare", "tenths")})
+    assert (old.tenths, old.value("balanced-rmse")) == ((), None)
+    for name, wrong in (
+        ("rare", {"balanced-rmse": "low"}),
+        ("rare", {"best": 1.0}),
+        ("tenths", [[1, 2.0]]),
+        ("tenths", [[1, 2.0, "x"]]),
+    ):
+        with pytest.raises(ArgumentTypeError, match="`rare` and `tenths` must be"):
+            Scores.from_dict(values | {name: wrong})
+
+
 # A value that knows its metric
 
 AGREEMENT = ("r2", "pearson")
@@ -384,7 +506,9 @@ def test_every_metric_knows_its_direction_its_unit_and_a_title(name):
     assert metric.higher_is_better == is_agreement
     assert metric.unit == ("points" if is_agreement else "percent")
     assert metric.sign == (-1.0 if is_agreement else 1.0)
-    assert metric.title == {"r2": "R2", "pearson": "Pearson's R"}.get(name, name.upper())
+    if name not in RARE_METRICS:
+        assert metric.title == {"r2": "R2", "pearson": "Pearson's R"}.get(name, name.upper())
+    assert bool(metric.meaning) == (name in RARE_METRICS)
 
 
 @given(st.sampled_from(sorted(METRICS)), st.floats(-9, 9), st.floats(-9, 9))

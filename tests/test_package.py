@@ -33,6 +33,7 @@ PUBLIC = {
     "NearestBatchSampler",
     "Problem",
     "RandomBatchSampler",
+    "RareSampler",
     "Study",
     "WeightedBatchSampler",
     "data",

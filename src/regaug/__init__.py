@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         KernelPairSampler,
         NearestBatchSampler,
         RandomBatchSampler,
+        RareSampler,
         WeightedBatchSampler,
     )
     from regaug.studies.compare import compare
@@ -46,6 +47,7 @@ __all__ = [
     "NearestBatchSampler",
     "Problem",
     "RandomBatchSampler",
+    "RareSampler",
     "SKMixup",
     "Study",
     "WeightedBatchSampler",

@@ -112,6 +112,8 @@ class Method:
         sampler_options: Settings that are the sampler's, not the augmentation's.
         counts: Settings that cannot be larger than the number of training rows.
         usual: Whether a study tries it when nobody says which methods to try.
+        for_rare: Whether it is meant for rare targets: it gives up some of the error on common
+            ones, so that a mean over all rows does not show what it is for.
     """
 
     summary: str
@@ -122,6 +124,7 @@ class Method:
     sampler_options: tuple[str, ...] = ()
     counts: tuple[str, ...] = ()
     usual: bool = True
+    for_rare: bool = False
 
     @property
     def options(self) -> frozenset[str]:
@@ -536,16 +539,34 @@ _OWN: dict[str, Method] = {
         starts=({"p": 0.3, "anneal": None}, {"p": 0.3, "rate": 0.1, "targets": "keep"}),
         usual=False,
     ),
+    "rare": Method(
+        "draw samples with rare targets more often",
+        Identity,
+        {"sampler": "rare", "place": INPUT, "alpha": 0.5},
+        {"alpha": Between(0.05, 1.0)},
+        sampler_options=("alpha",),
+        usual=False,
+        for_rare=True,
+    ),
 }
 
 
-# In a study of a regressor: what the others are compared with; rows that were made elsewhere; and
-# training rows once more, for regressors whose settings count rows, as the size of a leaf does.
-NO_ROWS, ROWS, REPEATS = "no-rows", "rows", "repeats"
+# In a study of a regressor: what the others are compared with; rows that were made elsewhere;
+# training rows once more, for regressors whose settings count rows, as the size of a leaf does; and
+# rows where targets are rare, which are made from the whole table and not from batches of it.
+NO_ROWS, ROWS, REPEATS, SMOGN = "no-rows", "rows", "repeats", "smogn"
 MAKERS: dict[str, Method] = {
     NO_ROWS: Method("no new rows", Identity, {}),
     ROWS: Method("rows from elsewhere", Identity, {"share": 1.0}, {"share": SHARE}),
     REPEATS: Method("training rows once more", Identity, {"share": 0.5}, {"share": SHARE}),
+    SMOGN: Method(
+        "rows between rare ones and near them (SMOGN)",
+        Identity,
+        {"share": 0.5, "neighbors": 5, "sigma": 0.1, "focus": None},
+        {"share": SHARE, "neighbors": OneOf((3, 5, 9)), "sigma": Between(0.01, 0.5, log=True)},
+        usual=False,
+        for_rare=True,
+    ),
 }
 # What the option `method` means beside the methods: the baselines, and what blends them with nets.
 _BASELINES = ("auto", "nets", "mean", "last-value", "ridge", "boosting", "trees", "gp")
@@ -598,7 +619,7 @@ def names() -> tuple[str, ...]:
 
     Example:
         >>> names()[:3], names()[-2:]
-        (('erm', 'noise', 'mixup'), ('sk-mixup', 'feature-mix'))
+        (('erm', 'noise', 'mixup'), ('feature-mix', 'rare'))
     """
     return tuple(METHODS)
 
@@ -620,6 +641,17 @@ def _is_usual(name: str) -> bool:
         return True
 
 
+def is_for_rare(name: str) -> bool:
+    """Tell whether what has this name is a method that is meant for rare targets.
+
+    Example:
+        >>> [name for name in (*names(), *MAKERS) if is_for_rare(name)]
+        ['rare', 'smogn']
+    """
+    known = MAKERS if name in MAKERS else METHODS
+    return name in known and known[name].for_rare
+
+
 def get(name: str) -> Method:
     """Return the method called ``name``.
 
@@ -633,8 +665,8 @@ def get(name: str) -> Method:
 def get_maker(name: str) -> Method:
     """Return the method called ``name`` as one that makes new rows of a table.
 
-    ``"no-rows"`` makes none, ``"rows"`` takes those that were made elsewhere, and ``"repeats"``
-    takes training rows once more.
+    ``"no-rows"`` makes none, ``"rows"`` takes those that were made elsewhere, ``"repeats"`` takes
+    training rows once more, and ``"smogn"`` makes rows where targets are rare.
 
     Example:
         >>> get_maker("mixup").defaults["share"], get_maker("no-rows").defaults

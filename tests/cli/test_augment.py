@@ -44,7 +44,7 @@ def test_what_it_writes_is_what_the_library_makes(augment, houses):
     pd.testing.assert_frame_equal(pd.read_parquet(path), expected)
 
 
-@pytest.mark.parametrize("method", ["mixup", "foma-rho", "cems", "feature-mix"])
+@pytest.mark.parametrize("method", ["mixup", "foma-rho", "cems", "feature-mix", "smogn"])
 def test_what_it_writes_can_be_read_as_a_table(augment, houses, method):
     _, path = augment(method=method, rows=120)
     before, after = (
@@ -52,6 +52,21 @@ def test_what_it_writes_can_be_read_as_a_table(augment, houses, method):
         for source in (houses, path)
     )
     assert {(c.name, c.kind) for c in after} == {(c.name, c.kind) for c in before}
+
+
+def test_rare_rows_are_made_at_the_end_that_is_named(augment, houses, run, tmp_path):
+    _, path = augment("--focus", "high", method="smogn", rows=60)
+    new, own = pd.read_csv(path), pd.read_csv(houses)
+    assert new["price"].median() > own["price"].quantile(0.85)
+    assert set(new["city"].dropna()) <= set(own["city"].dropna())
+    options = ("--target", "price", "--rows", 5, "-o", tmp_path / "other.csv")
+    for arguments, message in (
+        (("--method", "mixup", "--focus", "high"), "`--focus` must be left out for the method"),
+        (("--method", "smogn", "--focus", "top"), "`--focus` must be one of None, 'high'"),
+    ):
+        result = run("augment", houses, *options, *arguments)
+        assert result.exit_code in (1, 2)
+        assert message in result.stderr
 
 
 def test_append_puts_the_tables_own_rows_first(augment, houses):

@@ -151,6 +151,8 @@ def test_the_rule_of_a_split_can_be_chosen(run, houses):
         (["houses.csv"], "There is no file"),
         (["diabetes", "--target", "y"], "knows its columns"),
         (["diabetes", "--metric", "rsme"], "`--metric` must be one of"),
+        (["diabetes", "--focus", "high"], "`--focus` must be left out for the metric 'rmse'"),
+        (["diabetes", "--metric", "tail-rmse", "--focus", "top"], "`--focus` must be one of"),
     ],
 )
 def test_wrong_use_is_told_in_one_line(run, arguments, message):

@@ -15,7 +15,7 @@ from regaug.cli.reproduce import ALIASES, SETTINGS
 from regaug.data import NAMES
 from regaug.ensemble.contents import NETS
 from regaug.ensemble.entry import BLENDS
-from regaug.metrics import METRICS
+from regaug.metrics import FOCUSES, METRICS
 from regaug.reproduction.figures import FIGURES
 from regaug.reproduction.tables import EXPERIMENTS
 from regaug.reproduction.timing import TIME
@@ -88,10 +88,13 @@ def test_the_package_is_a_program():
 
 
 def test_names_that_are_shown_are_those_that_there_are():
-    assert set(names.METRICS) == set(METRICS)
+    ends = {"tail-rmse-high", "tail-rmse-low"}  # which --focus is for
+    assert set(names.METRICS) == set(METRICS) - ends
     assert tuple(names.METHODS) == methods.names()
     unusual = tuple(name for name in methods.names() if name not in methods.usual())
     assert unusual == names.UNUSUAL
+    assert set(names.MAKERS) <= set(methods.MAKERS)
+    assert names.FOCUSES == FOCUSES
     assert set(names.MODELS) == set(BLENDS)
     assert set(names.TRAINED) == {NETS, *REGRESSORS}
     assert set(names.datasets()) == set(NAMES)
@@ -122,7 +125,7 @@ def complete(*words):
     [
         (("d",), ["dimension", "data"]),
         (("augment", "x.csv", "--method", "c-"), ["c-mixup"]),
-        (("fit", "x.csv", "--method", "r"), ["ridge"]),
+        (("fit", "x.csv", "--method", "r"), ["ridge", "rare"]),
         (("compare", "-m", "mixup,foma,fo"), ["mixup,foma,foma-rho"]),
         (("compare", "--metric", "ma"), ["mae", "mape"]),
         (("compare", "diab"), ["diabetes"]),

@@ -150,6 +150,8 @@ HOSTILE = {
     "held_out": [None, {}, []],
     "held_out/rmse": ["low", float("nan")],
     "held_out/groups": [{"a": 1}, None],
+    "held_out/rare": [None, 1, {"rmse": 1.0}, {"tail-rmse": float("nan")}, [["tail-rmse", 1.0]]],
+    "held_out/tenths": [None, 1, [1], [[1, 2.0]], [[1, 2.0, "x"]], [[1, 2.0, float("inf")]]],
     "held_out/targets": [[{}], {}, None, [1, 2], "ab"],
     "group": [3, ["city"], {}],
     "notes": [None, "a note", [3]],

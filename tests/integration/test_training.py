@@ -89,7 +89,7 @@ def test_every_method_trains_on_airfoil(airfoil, name):
     assert F.mse_loss(net(x), y) < 0.25  # of the targets' variance; erm is at about 0.09
 
 
-@pytest.mark.parametrize("name", [name for name in methods.names() if name != "erm"])
+@pytest.mark.parametrize("name", [name for name in methods.names() if name not in ("erm", "rare")])
 def test_the_end_of_anneal_is_exactly_plain_training(airfoil, name):
     x, y = standardized(airfoil)
     ready = methods.get(name).prepare({"anneal": 0.7}).fit(x, y)

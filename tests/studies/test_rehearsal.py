@@ -16,7 +16,7 @@ from regaug.studies.compare import compare
 from regaug.studies.eligibility import leave_out
 from regaug.studies.rehearsal import Rehearsal, rehearse
 
-ALL = methods.names()
+ALL = methods.usual()
 
 
 def make_splits(x=None, *, targets=1, n=30):

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from regaug.cli import names, options
+from regaug.exceptions import ArgumentError
 from regaug.formatting import sentences
 
 
@@ -15,8 +16,9 @@ def augment(
         str,
         typer.Option(
             metavar="NAME",
-            help="A method that acts on inputs, such as mixup, foma-rho or cems.",
-            autocompletion=names.one_of(names.METHODS),
+            help="A method that acts on inputs, such as mixup, foma-rho or cems; or smogn, for "
+            "rows where targets are rare.",
+            autocompletion=names.one_of(names.METHODS, names.MAKERS),
         ),
     ],
     rows: Annotated[int, typer.Option(metavar="N", min=1, help="New rows to make.")],
@@ -29,6 +31,15 @@ def augment(
     time: options.Time = None,
     drop: options.Drop = None,
     encoding: options.Encoding = None,
+    focus: Annotated[
+        str | None,
+        typer.Option(
+            metavar="END",
+            help="Which targets are rare to smogn: the tenth with the highest (high), the lowest "
+            "(low) or both [by their box plot].",
+            autocompletion=names.one_of(names.FOCUSES),
+        ),
+    ] = None,
     append: Annotated[
         bool, typer.Option("--append", help="Write the table's own rows too, before the new ones.")
     ] = False,
@@ -49,11 +60,19 @@ def augment(
     from regaug.data.tabular.generation import generate
     from regaug.data.tabular.table import Table
 
+    if focus is not None and method != "smogn":
+        raise ArgumentError(
+            f"`--focus` must be left out for the method {method!r}, which does not look for rare "
+            "targets. Take --method smogn."
+        )
     place = options.output(out, source, force=force)
     data = options.open_data(
         source, target=target, group=group, time=time, drop=drop, encoding=encoding
     )
-    new = generate(data, method=method, rows=rows, seed=seed, append=append)
+    changes = {} if focus is None else {"focus": focus}
+    new = generate(
+        data, method=method, rows=rows, seed=seed, method_settings=changes, append=append
+    )
     options.write_table(new, place)
     columns = data.frame.columns if isinstance(data, Table) else new.columns
     left_out = [name for name in columns if name not in new.columns]

@@ -52,6 +52,14 @@ def compare(
             autocompletion=names.one_of(names.METRICS),
         ),
     ] = None,
+    focus: Annotated[
+        str | None,
+        typer.Option(
+            metavar="END",
+            help="Which targets tail-rmse is of: high, low or both [both].",
+            autocompletion=names.one_of(names.FOCUSES),
+        ),
+    ] = None,
     methods: Annotated[
         list[str] | None,
         typer.Option(
@@ -59,8 +67,8 @@ def compare(
             "-m",
             metavar="NAMES",
             help=f"Names with commas between them [all before {names.UNUSUAL[0]}]: "
-            f"{', '.join(names.METHODS)}.",
-            autocompletion=names.several_of(names.METHODS),
+            f"{', '.join(names.METHODS)}; of a regressor {', '.join(names.MAKERS)} too.",
+            autocompletion=names.several_of(names.METHODS, names.MAKERS),
         ),
     ] = None,
     model: Annotated[
@@ -143,6 +151,7 @@ def compare(
         begin_early()
     from regaug.cli.advice import show_advice
     from regaug.cli.live import Live
+    from regaug.metrics import focused
     from regaug.studies.compare import compare as run_study
     from regaug.studies.leaderboard import leaderboard
 
@@ -152,7 +161,8 @@ def compare(
         columns: dict[str, Any] = {"target": target, "group": group, "time": time}
         columns |= {"drop": drop, "encoding": encoding}
         others = {**columns, "split": split}
-        problem = problems.open_problem(source, others, metric=metric, splits=splits, quick=quick)
+        wish = focused(metric or "rmse", focus) if focus else metric  # type: ignore[arg-type]
+        problem = problems.open_problem(source, others, metric=wish, splits=splits, quick=quick)
         data = problem or options.open_data(source, **columns)
         start = clock.perf_counter()
         # Ray tells on the standard output that a process died; that is no part of the results.
@@ -163,7 +173,7 @@ def compare(
                 trials=trials,
                 splits=splits,
                 split=split,  # type: ignore[arg-type]
-                metric=metric or "rmse",  # type: ignore[arg-type]
+                metric=wish or "rmse",  # type: ignore[arg-type]
                 seed=seed,
                 quick=quick,
                 search=search,  # type: ignore[arg-type]

@@ -12,6 +12,8 @@ METRICS = {
     "mape": "mean absolute error in per cent of the target",
     "r2": "share of the variance that is explained",
     "pearson": "correlation of predictions and targets",
+    "balanced-rmse": "every tenth of the target's range counts alike",
+    "tail-rmse": "of the tenth of the rows at the ends of the target",
 }
 METHODS = {
     "erm": "plain training",
@@ -28,9 +30,13 @@ METHODS = {
     "epbeta-mixup": "mixup that keeps the spread of the data",
     "sk-mixup": "mixup that mixes far samples less",
     "feature-mix": "swaps some columns of every sample for those of a random other one",
+    "rare": "draws samples with rare targets more often",
 }
 # Those that a study tries only if they are named.
-UNUSUAL = ("k-mixup", "neighbor-mixup", "epbeta-mixup", "sk-mixup", "feature-mix")
+UNUSUAL = ("k-mixup", "neighbor-mixup", "epbeta-mixup", "sk-mixup", "feature-mix", "rare")
+# Those that make rows, and nothing else.
+MAKERS = {"smogn": "makes rows where targets are rare"}
+FOCUSES = ("high", "low", "both")
 MODELS = {
     "auto": "a blend of nets and baselines",
     "nets": "a blend of nets alone",

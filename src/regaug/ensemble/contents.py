@@ -256,7 +256,8 @@ def _scores(values: object, targets: int) -> Scores | None:
     for own in (values, *each):
         _check(isinstance(own, Mapping) and own.get("groups") == {}, "held_out", "have no groups")
         _texts("held_out", list(own))
-        numbers = {key: value for key, value in own.items() if key not in ("groups", "targets")}
+        others = ("groups", "targets", "rare", "tenths")  # the last two are looked at below
+        numbers = {key: value for key, value in own.items() if key not in others}
         are_finite = all(
             value is None or type(value) is int or _is_finite(value) for value in numbers.values()
         )

@@ -7,6 +7,7 @@ from regaug.functional.foma import foma
 from regaug.functional.information import mutual_information
 from regaug.functional.mixing import kernel_probabilities, mix, stretch
 from regaug.functional.partners import assigned_partners, nearest_partners, warp_shares
+from regaug.functional.smogn import relevance, smogn
 from regaug.functional.spectral import scale_singular_values
 from regaug.functional.swapping import feature_mix
 
@@ -21,7 +22,9 @@ __all__ = [
     "mutual_information",
     "nearest_partners",
     "rank_at_share",
+    "relevance",
     "scale_singular_values",
+    "smogn",
     "stretch",
     "warp_shares",
 ]

@@ -1,22 +1,29 @@
-"""How good predictions are: RMSE, MAE, MAPE, R2, Pearson's R; of all rows, by target, by group."""
+"""How good predictions are, by many metrics: of all rows, by target, by group, along the target."""
 
+from regaug.metrics.along import FOCUSES, Focus, balanced_rmse, by_tenth, tail_rmse
 from regaug.metrics.functions import mae, mape, pearson, r2, rmse, spreads
 from regaug.metrics.logged import LoggedScores, read_scores
 from regaug.metrics.metric import (
     METRICS,
+    RARE_METRICS,
     Metric,
     MetricName,
     Mode,
     Score,
     as_signed,
     check_metric,
+    focus_of,
+    focused,
     is_logged,
     logged_metric,
 )
 from regaug.metrics.scores import Scores, evaluate
 
 __all__ = [
+    "FOCUSES",
     "METRICS",
+    "RARE_METRICS",
+    "Focus",
     "LoggedScores",
     "Metric",
     "MetricName",
@@ -24,8 +31,12 @@ __all__ = [
     "Score",
     "Scores",
     "as_signed",
+    "balanced_rmse",
+    "by_tenth",
     "check_metric",
     "evaluate",
+    "focus_of",
+    "focused",
     "is_logged",
     "logged_metric",
     "mae",
@@ -35,4 +46,5 @@ __all__ = [
     "read_scores",
     "rmse",
     "spreads",
+    "tail_rmse",
 ]

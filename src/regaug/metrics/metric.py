@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 from torch import Tensor
@@ -15,6 +16,7 @@ from torch import Tensor
 from regaug._checks import check_choice
 from regaug.exceptions import ArgumentError
 from regaug.formatting import Unit, short
+from regaug.metrics.along import FOCUSES, Focus, balanced_rmse, tail_rmse
 from regaug.metrics.functions import (
     check_shapes,
     counted,
@@ -27,7 +29,17 @@ from regaug.metrics.functions import (
     spreads,
 )
 
-MetricName = Literal["rmse", "mae", "mape", "r2", "pearson"]
+MetricName = Literal[
+    "rmse",
+    "mae",
+    "mape",
+    "r2",
+    "pearson",
+    "balanced-rmse",
+    "tail-rmse",
+    "tail-rmse-high",
+    "tail-rmse-low",
+]
 Mode = Literal["min", "max"]
 # How the name of a metric begins that somebody else computes, and of one that has been below zero.
 _SIGNED = "signed-"
@@ -44,6 +56,7 @@ class Metric:
         title: What a reader knows it by.
         has_unit: Whether it is in the target's own units.
         is_signed: Whether an error may be below zero, so that there is no ratio of two of them.
+        meaning: What it is, in a sentence, where the title does not say it.
 
     Example:
         >>> import torch
@@ -57,6 +70,7 @@ class Metric:
     title: str
     has_unit: bool = False
     is_signed: bool = False
+    meaning: str = ""
 
     def __call__(
         self,
@@ -101,15 +115,16 @@ class Metric:
         return f"{self.title} / spread" if self.has_unit and targets > 1 else self.title
 
     def explain(self, targets: int) -> str:
-        """Return what it means where there are several targets, in a sentence; empty for one."""
+        """Return what it means, in sentences; empty for a well-known one of one target."""
         if targets == 1:
-            return ""
+            return self.meaning
+        several = f"{self.title}: mean over the {targets} targets."
         if self.has_unit:
-            return (
+            several = (
                 f"{self.title_for(targets)}: the {self.title} of every target divided by its "
                 f"standard deviation among the scored rows, mean over the {targets} targets."
             )
-        return f"{self.title}: mean over the {targets} targets."
+        return f"{several} {self.meaning}".strip()
 
     @property
     def sign(self) -> float:
@@ -167,6 +182,54 @@ METRICS: MetricTable = MetricTable(
     r2=Metric(r2, higher_is_better=True, title="R2"),
     pearson=Metric(pearson, higher_is_better=True, title="Pearson's R"),
 )
+METRICS["balanced-rmse"] = Metric(
+    balanced_rmse,
+    higher_is_better=False,
+    title="balanced RMSE",
+    has_unit=True,
+    meaning="Balanced RMSE: every tenth of the target's range counts alike, however few its rows.",
+)
+_TAIL = "tail-rmse"
+_ENDS = {"both": "highest and the tenth with the lowest", "high": "highest", "low": "lowest"}
+_TAILS = {"both": _TAIL, "high": f"{_TAIL}-high", "low": f"{_TAIL}-low"}
+for _focus in ("both", "high", "low"):
+    METRICS[_TAILS[_focus]] = Metric(
+        partial(tail_rmse, focus=_focus),
+        higher_is_better=False,
+        title="tail RMSE" if _focus == "both" else f"tail RMSE ({_focus})",
+        has_unit=True,
+        meaning=f"Tail RMSE: that of the tenth of the rows with the {_ENDS[_focus]} targets.",
+    )
+#: Those that can see how rare targets are predicted; the others hardly can.
+RARE_METRICS = ("balanced-rmse", *_TAILS.values())
+
+
+def focus_of(metric: str) -> Focus | None:
+    """Return the end of the target that a metric looks at; None if it looks at all rows.
+
+    Example:
+        >>> focus_of("tail-rmse-high"), focus_of("tail-rmse"), focus_of("rmse")
+        ('high', 'both', None)
+    """
+    return next((focus for focus in FOCUSES if _TAILS[focus] == metric), None)
+
+
+def focused(metric: str, focus: Focus | None) -> str:
+    """Return the metric that looks at one end of the target, or at both.
+
+    Example:
+        >>> focused("tail-rmse", "high"), focused("tail-rmse", None), focused("rmse", None)
+        ('tail-rmse-high', 'tail-rmse', 'rmse')
+    """
+    if focus is None:
+        return metric
+    check_choice("focus", focus, FOCUSES)
+    if metric not in (_TAIL, _TAILS[focus]):
+        raise ArgumentError(
+            f"`focus` must be None for the metric {metric!r}, which looks at all rows, got "
+            f"{focus!r}. Take the metric {_TAIL!r}."
+        )
+    return _TAILS[focus]
 
 
 def logged_metric(name: str, mode: Mode) -> str:

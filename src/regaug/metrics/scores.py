@@ -1,7 +1,7 @@
 """All metrics of some predictions: of all rows, by target, by group."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
@@ -12,8 +12,12 @@ from torch import Tensor
 from regaug._checks import check_finite
 from regaug._registry import lookup
 from regaug.exceptions import ArgumentError, ArgumentTypeError, NonFiniteError
+from regaug.metrics.along import by_tenth
 from regaug.metrics.functions import check_shapes, spreads
-from regaug.metrics.metric import METRICS
+from regaug.metrics.metric import METRICS, RARE_METRICS
+
+# Number of targets, their mean, RMSE: what is known of a tenth; the latter None if it is empty.
+Tenth = tuple[int, float | None, float | None]
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,10 @@ class Scores:
             divided by the spread among all rows, so that groups can be compared.
         targets: The scores of every target by itself; empty if there is one only, or if all count
             together.
+        rare: The metrics that can see rare targets, by name; empty if they are not known.
+        tenths: How many targets each tenth of the target's range has, their mean and their RMSE;
+            see :func:`regaug.metrics.by_tenth`. Empty for several targets, which have their own,
+            for the rows of a group, and if they are not known.
     """
 
     n: int
@@ -46,6 +54,8 @@ class Scores:
     pearson: float | None
     groups: Mapping[str, "Scores"] = field(default_factory=dict)
     targets: tuple["Scores", ...] = ()
+    rare: Mapping[str, float | None] = field(default_factory=dict)
+    tenths: tuple[Tenth, ...] = field(default=(), compare=False)
 
     @property
     def by_target(self) -> tuple["Scores", ...]:
@@ -55,7 +65,9 @@ class Scores:
     def value(self, metric: str) -> float | None:
         """Return the value of a metric; None if it is undefined."""
         lookup("metric", metric, METRICS)
-        value: float | None = getattr(self, metric)
+        value: float | None = (
+            self.rare.get(metric) if metric in RARE_METRICS else getattr(self, metric)
+        )
         return value
 
     def worst(self, metric: str) -> tuple[str, float]:
@@ -65,12 +77,12 @@ class Scores:
         equally bad ones the first counts.
 
         Args:
-            metric: ``"rmse"``, ``"mae"``, ``"mape"``, ``"r2"`` or ``"pearson"``.
+            metric: A name of :data:`METRICS`, such as ``"rmse"``.
         """
         sign = lookup("metric", metric, METRICS).sign
         if not self.groups:
             raise ArgumentError("There is no worst group: these scores are of rows without groups.")
-        values = {name: getattr(scores, metric) for name, scores in self.groups.items()}
+        values = {name: scores.value(metric) for name, scores in self.groups.items()}
         known = {name: value for name, value in values.items() if value is not None}
         if not known:
             raise ArgumentError(
@@ -85,19 +97,22 @@ class Scores:
         own = {part.name: getattr(self, part.name) for part in fields(self)}
         own["groups"] = {name: scores.to_dict() for name, scores in self.groups.items()}
         own["targets"] = [scores.to_dict() for scores in self.targets]
-        if not self.targets:  # as in files that are older than they are
-            del own["targets"]
+        own["rare"] = dict(self.rare)
+        own["tenths"] = [list(tenth) for tenth in self.tenths]
+        for name in _OPTIONAL:
+            if not own[name]:  # as in files that are older than they are
+                del own[name]
         return own
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Return the scores that :meth:`to_dict` wrote down."""
         names = {part.name for part in fields(cls)}
-        if {*values, "targets"} != names:
+        if {*values, *_OPTIONAL} != names:
             raise ArgumentError(
                 f"`values` must have the keys {sorted(names)}, got {sorted(values)}."
             )
-        several = ("groups", "targets")
+        several = ("groups", *_OPTIONAL)
         numbers = {name: value for name, value in values.items() if name not in several}
         for name, value in numbers.items():
             may_be_none = name in ("mape", "r2", "pearson")
@@ -105,7 +120,12 @@ class Scores:
                 raise ArgumentTypeError(f"`{name}` must be a number, got {value!r}.")
         groups = {name: cls.from_dict(scores) for name, scores in values["groups"].items()}
         targets = tuple(cls.from_dict(scores) for scores in values.get("targets", ()))
-        return cls(**numbers, groups=groups, targets=targets)
+        rare, tenths = _read_rare(values.get("rare", {}), values.get("tenths", []))
+        return cls(**numbers, groups=groups, targets=targets, rare=rare, tenths=tenths)
+
+
+# What files need not have.
+_OPTIONAL = ("targets", "rare", "tenths")
 
 
 def evaluate(
@@ -156,10 +176,30 @@ def evaluate(
     )
     members = (np.flatnonzero(places == place) for place in range(len(labels)))
     by_group = {
-        str(label): _scores(prediction[rows], target[rows], spread)
+        str(label): _scores(prediction[rows], target[rows], spread, with_tenths=False)
         for label, rows in zip(labels, members, strict=True)
     }
     return _scores(prediction, target, spread, by_group)
+
+
+def _read_rare(
+    rare: Mapping[str, float | None], tenths: Sequence[Sequence[Any]]
+) -> tuple[dict[str, float | None], tuple[Tenth, ...]]:
+    """Return what a file holds of rare targets, if it is that."""
+    is_right = isinstance(rare, Mapping) and rare.keys() <= set(RARE_METRICS)
+    is_right = is_right and isinstance(tenths, list | tuple)
+    is_right = is_right and all(isinstance(own, list | tuple) and len(own) == 3 for own in tenths)
+    numbers = [*rare.values(), *(own for tenth in tenths for own in tenth)] if is_right else []
+    if not is_right or not all(own is None or _is_number(own) for own in numbers):
+        raise ArgumentTypeError(
+            "`rare` and `tenths` must be metrics by name and three numbers by tenth, got "
+            f"{rare!r} and {tenths!r}."
+        )
+    return dict(rare), tuple((n, at, rmse) for n, at, rmse in tenths)
+
+
+def _is_number(value: object) -> bool:
+    return type(value) in (int, float) and math.isfinite(value)  # type: ignore[arg-type]
 
 
 def _scores(
@@ -167,6 +207,8 @@ def _scores(
     target: Tensor,
     spread: Tensor | None,
     groups: Mapping[str, Scores] | None = None,
+    *,
+    with_tenths: bool = True,
 ) -> Scores:
     """Return all metrics; errors are divided by a spread, or all targets count together if None."""
     values = {
@@ -179,6 +221,28 @@ def _scores(
     targets: tuple[Scores, ...] = ()
     if spread is not None and target.shape[1] > 1:
         columns = [slice(place, place + 1) for place in range(target.shape[1])]
-        targets = tuple(_scores(prediction[:, own], target[:, own], None) for own in columns)
-    n_zero = int((target == 0).sum())
-    return Scores(len(target), n_zero=n_zero, groups=groups or {}, targets=targets, **defined)
+        targets = tuple(
+            _scores(prediction[:, own], target[:, own], None, with_tenths=with_tenths)
+            for own in columns
+        )
+    rare = {name: defined.pop(name) for name in RARE_METRICS}
+    return Scores(
+        len(target),
+        n_zero=int((target == 0).sum()),
+        groups=groups or {},
+        targets=targets,
+        rare=rare,
+        tenths=_tenths(prediction, target) if with_tenths and not targets else (),
+        **defined,
+    )
+
+
+def _tenths(prediction: Tensor, target: Tensor) -> tuple[Tenth, ...]:
+    found = by_tenth(prediction, target)
+    lines = zip(found.n.tolist(), found.at.tolist(), found.mse.sqrt().tolist(), strict=True)
+    return tuple((int(n), _known(at), _known(rmse)) for n, at, rmse in lines)
+
+
+def _known(value: float) -> float | None:
+    """Return a number as short as a file needs it; None if it is none."""
+    return float(f"{value:.6g}") if math.isfinite(value) else None

@@ -7,6 +7,7 @@ from regaug._files import write_text
 from regaug._outputs import Output, has_mark
 from regaug.report import drawing
 from regaug.report.drawing import Plot
+from regaug.report.plots_along import draw_along
 from regaug.report.plots_data import draw_singular_values, draw_two_nn
 from regaug.report.plots_methods import draw_groups, draw_leaderboard, draw_splits
 from regaug.report.plots_model import draw_diagnosis
@@ -22,7 +23,7 @@ def draw_plots(study: Study) -> dict[str, Plot]:
         draw_splits(study),
         draw_steps(study.steps, title=study.comparison.title),
     ]
-    plots += [*draw_learning(study), *draw_predicted(study)]
+    plots += [*draw_along(study), *draw_learning(study), *draw_predicted(study)]
     if study.facts is not None:
         plots += [draw_singular_values(study.facts), draw_two_nn(study.facts)]
         if (latent := study.facts.latent) is not None:

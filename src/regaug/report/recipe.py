@@ -92,8 +92,15 @@ split = data.split(seed=0)
 {foreign}settings = {settings}
 new = NewRows({", ".join(options)})
 result = fit_estimator({model}, split, settings, new){remark}
-print(result.scores["test"].{study.comparison.metric})
+{_print_score(study)}
 """
+
+
+def _print_score(study: Study) -> str:
+    """Return the line that prints the test error of a result."""
+    metric = study.comparison.metric
+    own = metric if metric.isidentifier() else f"value({as_python(metric)})"
+    return f'print(result.scores["test"].{own})'
 
 
 def about_model(study: Study) -> str:
@@ -120,7 +127,7 @@ def net_recipe(study: Study, method: str) -> str:
         return _lightning_recipe(method, run.settings or Settings())
     log = ", log=True" if run.log else ""
     settings = f"settings = Settings(\n{_settings(run.settings or Settings())}\n)"
-    shown = f'print(result.scores["test"].{study.comparison.metric})\n'
+    shown = f"{_print_score(study)}\n"
     end = f"result = fit(net, split, {as_python(method)}, settings)\n{shown}"
     if not hidden:  # not the net for tables
         return f"""\

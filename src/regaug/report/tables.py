@@ -6,7 +6,7 @@ from statistics import fmean
 
 from regaug import formatting
 from regaug.formatting import number, percent, probability
-from regaug.metrics import METRICS
+from regaug.metrics import METRICS, RARE_METRICS
 from regaug.runs.record import RunRecord
 from regaug.studies.details import SHOWN, Details
 from regaug.studies.leaderboard import show_details
@@ -62,7 +62,11 @@ def detail_table(study: Study) -> tuple[list[str], list[tuple[str, list[str]]]]:
     own = [(row.name, study.details.get(row.name, Details())) for row in study.comparison.rows]
     cells = [(name, show_details(details)) for name, details in own]
     targets = study.comparison.targets
-    titles = {name: metric.title_for(targets) for name, metric in METRICS.items()}
+    titles = {
+        name: metric.title_for(targets)
+        for name, metric in METRICS.items()
+        if name not in RARE_METRICS or study.comparison.is_about_rare
+    }
     single = f"{study.comparison.title} of a single net"
     titles |= {"single": single, "fit": "Fit", "epochs": "Epochs", "predict": "Predict a row"}
     shown = [name for name in titles if any(name in known for _, known in cells)]

@@ -6,6 +6,7 @@ from regaug.samplers.base import BatchSampler
 from regaug.samplers.kernel_pairs import KernelPairSampler
 from regaug.samplers.nearest import NearestBatchSampler
 from regaug.samplers.random import RandomBatchSampler
+from regaug.samplers.rare import RareSampler
 from regaug.samplers.weighted import WeightedBatchSampler
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "KernelPairSampler",
     "NearestBatchSampler",
     "RandomBatchSampler",
+    "RareSampler",
     "WeightedBatchSampler",
     "register",
 ]
@@ -36,6 +38,7 @@ SAMPLERS: Registry[type[BatchSampler]] = Registry(
         "nearest": NearestBatchSampler,
         "weighted": WeightedBatchSampler,
         "kernel-pairs": KernelPairSampler,
+        "rare": RareSampler,
     },
     check=_check_sampler,
 )

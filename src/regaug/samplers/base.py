@@ -25,10 +25,11 @@ Targets = Tensor | NDArray[Any] | Sequence[float]
 class BatchSampler(Sampler[list[int]]):
     """Batches of indices for ``DataLoader(..., batch_sampler=...)``.
 
-    An epoch uses every index at most once. The batches of an epoch depend on ``seed`` and the
-    epoch alone. Every iteration to the end is followed by the next epoch, with other batches; one
-    that is abandoned, such as a look at the first batch, does not count. :meth:`set_epoch` chooses
-    the epoch, :meth:`state_dict` is for a training that goes on later.
+    An epoch uses every index at most once, unless the sampler :attr:`repeats` some. The batches of
+    an epoch depend on ``seed`` and the epoch alone. Every iteration to the end is followed by the
+    next epoch, with other batches; one that is abandoned, such as a look at the first batch, does
+    not count. :meth:`set_epoch` chooses the epoch, :meth:`state_dict` is for a training that goes
+    on later.
 
     In distributed training every process makes the same batches and takes its own, disjoint,
     equally large share of them; batches that do not fill a round are left out. Lightning and Fabric
@@ -56,6 +57,8 @@ class BatchSampler(Sampler[list[int]]):
 
     #: Whether a batch is samples followed by their partners, twice ``batch_size`` in all.
     paired = False
+    #: Whether an epoch may use an index several times, and others not at all.
+    repeats = False
 
     def __init__(
         self,

@@ -5,7 +5,7 @@ import time as clock
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from regaug._files import JSON
 from regaug._outputs import Output, has_mark
@@ -19,7 +19,7 @@ from regaug.ensemble.diagnosis import read_diagnosis, write_diagnosis
 from regaug.ensemble.entry import QUICK_ROWS
 from regaug.exceptions import ArgumentError, ArgumentTypeError, RegaugError, StoreError
 from regaug.formatting import count
-from regaug.metrics import MetricName
+from regaug.metrics import Focus, MetricName, focused
 from regaug.problems import MOST_ROWS, Problem
 from regaug.runs.factories import Factory
 from regaug.runs.origins import Origins
@@ -68,6 +68,7 @@ def compare(
     splits: int | None = None,
     split: SplitRule | None = None,
     metric: MetricName = "rmse",
+    focus: Focus | None = None,
     seed: int = 0,
     quick: bool = False,
     independent: bool = False,
@@ -113,7 +114,10 @@ def compare(
         splits: Repeated splits of the data; 10, or 5 if ``quick``.
         split: How a table of your own is split: ``"random"``, ``"group"`` or ``"time"``; by its
             groups or times by default, if it has such a column.
-        metric: The error that chooses and is compared; a problem has its own.
+        metric: The error that chooses and is compared; a problem has its own. Where rare targets
+            matter: ``"balanced-rmse"``, in which every tenth of the target's range counts alike, or
+            ``"tail-rmse"``, that of the tenth of the rows at an end.
+        focus: Which end of the target that is: ``"high"``, ``"low"``, or ``"both"``.
         seed: Decides splits, settings and runs: the same seed gives the same table.
         quick: Fewer methods, settings and splits.
         independent: The splits have no rows in common, as draws of a simulation do.
@@ -153,6 +157,7 @@ def compare(
     """
     start = clock.monotonic()
     workforce = Workforce(jobs, executor, ray_address, max_minutes, gpus_per_run)
+    metric = cast(MetricName, focused(metric, focus))
     table = _open(data, target=target, group=group, time=time, drop=drop)
     if isinstance(table, Problem):
         problem = table

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from regaug.exceptions import ArgumentError
+from regaug.methods import MAKERS
 from regaug.problems import Problem
 from regaug.studies.limits import leave_out_by_mask
 from regaug.studies.logged import leave_out_logged
@@ -16,6 +18,11 @@ def leave_out(problem: Problem, names: Sequence[str]) -> tuple[tuple[str, ...], 
         return leave_out_logged(problem.lightning, names)
     if problem.kind == "estimator":
         return leave_out_by_rows(problem, names)
+    if rows := [name for name in names if name in MAKERS]:
+        raise ArgumentError(
+            f"`methods` must act in a training, got {', '.join(rows)}: rows are for a regressor. "
+            "Name it as `model`, such as 'boosting'."
+        )
     names, sentences = leave_out_by_mask(problem, names)
     names, others = leave_out_by_place(problem, names)
     return names, [*sentences, *others]

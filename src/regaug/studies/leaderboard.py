@@ -10,8 +10,9 @@ from regaug.studies.details import Details
 from regaug.studies.names import reference_name
 from regaug.studies.statistics import Comparison, Row
 
-# Other metrics that a terminal has room for, beside the one that decides.
-SHOWN = ("mae", "r2", "rmse")
+# Other metrics that a terminal has room for, beside the one that decides; and where a method is
+# meant for rare targets, or the metric is.
+SHOWN, SHOWN_OF_RARE = ("mae", "r2", "rmse"), ("rmse", "balanced-rmse", "tail-rmse")
 # Rows of a leaderboard that is to be short.
 BEST = 3
 
@@ -37,7 +38,8 @@ def leaderboard(
         >>> leaderboard(analyze(errors, test_share=0.25)).header[:3]
         ['method', 'tier', 'RMSE']
     """
-    metrics = [name for name in SHOWN if name != comparison.metric][:2]
+    known = SHOWN_OF_RARE if comparison.is_about_rare else SHOWN
+    metrics = [name for name in known if name != comparison.metric][:2]
     header = [
         "method",
         "tier",

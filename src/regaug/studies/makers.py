@@ -6,7 +6,8 @@ from typing import Any
 
 from regaug import methods
 from regaug.exceptions import ArgumentError
-from regaug.methods import MAKERS, NO_ROWS, REPEATS, ROWS
+from regaug.methods import MAKERS, NO_ROWS, REPEATS, ROWS, SMOGN
+from regaug.metrics import focus_of
 from regaug.problems import Cost, Problem
 from regaug.runs.threads import one_thread
 from regaug.studies.config import REFERENCE, StudyConfig
@@ -56,10 +57,11 @@ def draw_makers(config: StudyConfig) -> dict[str, list[Settings]]:
     # An epoch stands for a fit.
     plain = Settings(epochs=1, metric=config.metric)
     options: dict[str, Any] = {"seed": config.seed, "rows": config.train_rows, "kind": config.kind}
+    tried = {name: draw_settings(name, config.trials, **options) for name in config.methods}
+    # What matters most is said once, by the metric.
+    for own in tried.get(SMOGN, ()):
+        own["focus"] = focus_of(config.metric)
     return {
-        name: [
-            replace(plain, method_settings=own)
-            for own in draw_settings(name, config.trials, **options)
-        ]
-        for name in config.methods
+        name: [replace(plain, method_settings=own) for own in settings]
+        for name, settings in tried.items()
     }

@@ -16,7 +16,8 @@ from regaug._checks import check_range
 from regaug._registry import lookup
 from regaug.exceptions import ArgumentError
 from regaug.formatting import Unit
-from regaug.metrics import METRICS
+from regaug.methods import is_for_rare
+from regaug.metrics import METRICS, RARE_METRICS
 from regaug.studies.changes import Change, PairedTest, Values, holm, to_values, variance_factor
 from regaug.studies.pairs import Pair, find_pairs
 from regaug.studies.power import smallest_change
@@ -124,8 +125,13 @@ class Comparison:
 
     @property
     def explanation(self) -> str:
-        """What the metric means where there are several targets, in a sentence; else empty."""
+        """What the metric means, in a sentence; empty for a well-known one of one target."""
         return METRICS[self.metric].explain(self.targets)
+
+    @property
+    def is_about_rare(self) -> bool:
+        """Whether the metric, or a method, is meant for rare targets."""
+        return self.metric in RARE_METRICS or any(is_for_rare(row.name) for row in self.rows)
 
     def row(self, name: str) -> Row:
         """Return the row of a method, a baseline or a combination."""

@@ -18,7 +18,8 @@ from regaug.ensemble.diagnosis import Diagnosis, read_diagnosis
 from regaug.ensemble.entry import BLENDS
 from regaug.exceptions import ArgumentError, StoreError
 from regaug.formatting import as_html, count
-from regaug.metrics import Scores, as_signed, is_logged
+from regaug.methods import is_for_rare
+from regaug.metrics import RARE_METRICS, Scores, as_signed, is_logged
 from regaug.runs.nets import net_file
 from regaug.runs.record import RunRecord
 from regaug.runs.run import Run
@@ -133,21 +134,11 @@ class Study:
             targets = None if targets is None else targets[:fewer]
         selection = select(config, records)
         rows = judge(config, selection, targets)
-        errors = {
-            name: [None if one is None else one.value(config.metric) for one in own]
-            for name, own in rows.scores.items()
-        }
-        comparison = analyze(
-            errors,
-            metric=_metric_of(config, errors),
-            reference=config.reference,
-            baselines=[name for name in config.baselines if name in errors],
-            combined=[name for name in COMBINED_NAMES if name in errors],
-            test_share=config.test_share,
-            independent=config.independent,
-            targets=config.targets,
-            repeated=config.is_repeated,
-        )
+        comparison = _compare(config, rows.scores, config.metric)
+        beside = None
+        if any(map(is_for_rare, config.methods)) and not is_logged(config.metric):
+            other = "rmse" if config.metric in RARE_METRICS else "balanced-rmse"
+            beside = _compare(config, {name: rows.scores[name] for name in config.methods}, other)
         return cls(
             config=whole,
             records=records,
@@ -156,7 +147,9 @@ class Study:
             trials=selection.trials,
             scores=rows.scores,
             comparison=comparison,
-            verdict=make_verdict(comparison, leaks=() if facts is None else facts.leaks),
+            verdict=make_verdict(
+                comparison, leaks=() if facts is None else facts.leaks, beside=beside
+            ),
             details=describe_rows(
                 rows.scores,
                 rows.used,
@@ -422,8 +415,25 @@ class Study:
         return table
 
 
-def _metric_of(config: StudyConfig, errors: Mapping[str, Sequence[float | None]]) -> str:
-    """Return what the errors are; those that are logged may turn out to be below zero."""
+def _compare(
+    config: StudyConfig, scores: Mapping[str, Sequence[Scores | None]], metric: str
+) -> Comparison:
+    """Return the statistics of what the rows are worth by a metric."""
+    errors = {
+        name: [None if one is None else one.value(metric) for one in own]
+        for name, own in scores.items()
+    }
+    # Errors that somebody else has logged may turn out to be below zero.
     values = (value for own in errors.values() for value in own if value is not None)
-    is_negative = is_logged(config.metric) and any(value < 0 for value in values)
-    return as_signed(config.metric) if is_negative else config.metric
+    is_negative = is_logged(metric) and any(value < 0 for value in values)
+    return analyze(
+        errors,
+        metric=as_signed(metric) if is_negative else metric,
+        reference=config.reference,
+        baselines=[name for name in config.baselines if name in errors],
+        combined=[name for name in COMBINED_NAMES if name in errors],
+        test_share=config.test_share,
+        independent=config.independent,
+        targets=config.targets,
+        repeated=config.is_repeated,
+    )

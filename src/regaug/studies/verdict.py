@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from regaug import formatting
 from regaug.ensemble.contents import AUTO
 from regaug.formatting import count
-from regaug.methods import NO_ROWS, REPEATS
+from regaug.methods import NO_ROWS, REPEATS, is_for_rare
 from regaug.metrics import METRICS
 from regaug.studies.advice import advise
 from regaug.studies.amounts import amount
@@ -41,18 +42,22 @@ class Verdict:
         return self.text
 
 
-def make_verdict(comparison: Comparison, *, leaks: Sequence[str] = ()) -> Verdict:
+def make_verdict(
+    comparison: Comparison, *, leaks: Sequence[str] = (), beside: Comparison | None = None
+) -> Verdict:
     """Say what a study has found.
 
     Inputs that give the target away come first: they make all errors worthless. Then comes what
     stands beside the nets. A baseline beats every net if its mean is the best and no net can be
     told from it by the rule of tiers, with this baseline and the nets alone. The mean of the
     targets must be beaten by the interval of the change. Then comes what cannot be told apart, what
-    the augmentations have done, and what to use.
+    the augmentations have done, and what to use. Of methods that are meant for rare targets both
+    sides are told: an error of all rows hardly sees what they are for, and the other way round.
 
     Args:
         comparison: The statistics, from :func:`regaug.studies.statistics.analyze`.
         leaks: Inputs that give the target away, a sentence or two each.
+        beside: The statistics of the same rows by a metric of the other side, if it is known.
 
     Example:
         >>> from regaug.studies.statistics import analyze
@@ -75,6 +80,7 @@ def make_verdict(comparison: Comparison, *, leaks: Sequence[str] = ()) -> Verdic
         "" if about_mean else _ties(comparison, helps),
         _nets(comparison, helps, hurts),
         _about_repeats(comparison, helps),
+        "" if beside is None else _about_rare(comparison, beside),
         _about_seeds(comparison),
         _remarks(comparison),
         advice,
@@ -188,6 +194,27 @@ def _about_repeats(comparison: Comparison, helps: Sequence[Row]) -> str:
         f"{helps[0].name} cannot be told from training rows once more: it may be the number of "
         "rows that helps, and a setting of the regressor may do as much."
     )
+
+
+def _about_rare(comparison: Comparison, beside: Comparison) -> str:
+    """Say what methods that are meant for rare targets do to both sides."""
+    parts = []
+    for row in comparison.augmentations:
+        if not is_for_rare(row.name) or row.change is None:
+            continue
+        other = beside.row(row.name)
+        sizes = [
+            f"{own.title} by {formatting.change(found.change, own.unit)}{_span(own, found)}"
+            for own, found in ((comparison, row), (beside, other))
+            if found.change is not None
+        ]
+        parts.append(f"{row.name}, meant for rare targets, changes {' and '.join(sizes)}")
+    return f"{'; '.join(parts)}." if parts else ""
+
+
+def _span(comparison: Comparison, row: Row) -> str:
+    span = formatting.between(row.change_low, row.change_high, comparison.unit)
+    return f" ({span})" if span else ""
 
 
 def _smallest(comparison: Comparison) -> str:

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from regaug import _random, methods
 from regaug._files import canonical
+from regaug.augment import Identity
 from regaug.augment.layer import INPUT
 from regaug.exceptions import ArgumentTypeError, ContractError, UnknownNameError
 from regaug.methods import Between, Method, OneOf, Options
@@ -120,7 +121,12 @@ def searches_around_its_defaults(method: Method) -> Sentences:
         for name in start.keys() - method.defaults.keys():
             yield f"`starts` has {name!r}, which must be among the `defaults` too."
     strength = method.space.get("p")
-    if method.space and not (isinstance(strength, Between) and strength.low <= 0.05):
+    # One that only draws other batches has no share of them in which it acts.
+    if (
+        method.space
+        and method.augmentation is not Identity
+        and not (isinstance(strength, Between) and strength.low <= 0.05)
+    ):
         yield "`space` must reach down to almost off: give it p=Between(0.05, 1.0)."
 
 

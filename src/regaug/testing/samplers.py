@@ -43,7 +43,10 @@ def check_sampler(make: MakeSampler) -> None:
 
 
 def uses_every_sample_once(make: MakeSampler) -> Sentences:
-    """An epoch uses every index once, in batches of the size asked for."""
+    """An epoch uses every index once, in batches of the size asked for.
+
+    One that repeats samples has as many draws.
+    """
     for targets in (1, 3):
         for n, size in ((50, 8), (48, 8), (5, 5), (1, 1), (7, 1)):
             for drop_last in (False, True):
@@ -54,7 +57,7 @@ def uses_every_sample_once(make: MakeSampler) -> Sentences:
                     yield f"len() must be the {len(batches)} batches, got {len(sampler)}: {where}."
                 used = [index for batch in batches for index in batch]
                 wanted = n - n % size if drop_last else n
-                if len(used) != wanted or len(set(used)) != wanted:
+                if len(used) != wanted or not (sampler.repeats or len(set(used)) == wanted):
                     yield f"An epoch must use {wanted} samples once each, and does not: {where}."
                 if sum(len(batch) != size for batch in batches) > (not drop_last):
                     yield f"Only the last batch may be smaller than the others: {where}."
@@ -144,11 +147,13 @@ def keeps_groups_apart(make: MakeSampler) -> Sentences:
             if len(batches) != sum(len(rank) for rank in ranks):
                 yield f"With groups len() must be the {len(batches)} batches, and is not."
         used = [index for batch in _samples(make(y, 8, groups=labels)) for index in batch]
-        if sorted(used) != list(range(50)):
-            yield "With groups an epoch must use every sample once, and does not."
         sampler = make(y, 8, groups=labels, pairs_within="group")
         strictly = [index for batch in _samples(sampler) for index in batch]
-        if sorted(strictly) != list(range(50)):
+        # Where samples are repeated, every group has as many draws as samples.
+        own = labels.tolist() if sampler.repeats else list(range(50))
+        if sorted(own[index] for index in used) != sorted(own):
+            yield "With groups an epoch must use every sample once, and does not."
+        if sorted(own[index] for index in strictly) != sorted(own):
             yield 'With pairs_within="group" an epoch must use every sample once, and does not.'
 
 

@@ -10,7 +10,7 @@ from regaug.data import load, read_table
 from regaug.data.tabular.generation import augment_rows, generate
 from regaug.exceptions import ArgumentError, ArgumentTypeError, UnknownNameError
 
-ON_INPUTS = [name for name in methods.names() if name not in ("erm", "manifold-mixup")]
+ON_INPUTS = [name for name in methods.names() if methods.get(name).as_maker() is not None]
 
 
 def make_frame(n=120, seed=0):

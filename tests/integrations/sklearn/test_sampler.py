@@ -21,7 +21,7 @@ from regaug.data import load
 from regaug.exceptions import ArgumentError, ArgumentTypeError, DataError, NonFiniteError
 from regaug.integrations.sklearn import AugmentingSampler
 
-ON_INPUTS = [name for name in methods.names() if name not in ("erm", "manifold-mixup")]
+ON_INPUTS = [name for name in methods.names() if methods.get(name).as_maker() is not None]
 
 
 def make_arrays(n=60, d=4, m=None, seed=0):

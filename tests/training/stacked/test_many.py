@@ -43,6 +43,7 @@ METHODS = [
     ("epbeta-mixup", {}),
     ("sk-mixup", {}),
     ("sk-mixup", {"place": "layer", "distance": "inputs", "alpha_y": 2.0}),
+    ("rare", {}),
 ]
 
 

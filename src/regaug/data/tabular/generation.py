@@ -18,6 +18,7 @@ from regaug.data.base import Data
 from regaug.data.scaling import Scaler
 from regaug.data.tabular.columns import Number
 from regaug.data.tabular.encoding import Encoder
+from regaug.data.tabular.rare_rows import RareRows
 from regaug.data.tabular.restoration import restore
 from regaug.data.tabular.table import Table
 from regaug.data.tabular.values import read_levels
@@ -55,7 +56,9 @@ def generate(
     Args:
         data: A table: ``regaug.data.read_table(...)``, or a named one, whose columns then are
             ``x1``, ``x2``, ... and ``target``.
-        method: One of ``regaug.methods.names()`` that acts on inputs.
+        method: One of ``regaug.methods.names()`` that acts on inputs; or ``"smogn"``, which makes
+            rows where targets are rare, by their box plot or by its setting ``focus``: ``"high"``,
+            ``"low"`` or ``"both"``.
         rows: How many, at least 1.
         seed: The same seed gives the same rows.
         method_settings: Settings of the method that differ from its defaults. Those that say when
@@ -140,6 +143,8 @@ def augment_rows(
     targets, and the place of the row that each of them started from. ``blocks`` has a number for
     every column of ``x``, equal ones for columns that belong together.
     """
+    if method == methods.SMOGN:
+        return _rare_rows(x, y, changes, rows, seed)
     always = {"p": 1.0, "anneal": None, "append": False}
     ready = methods.get(method).prepare({**changes, **always}, seed=seed)
     augmentation = ready.augmentation
@@ -158,10 +163,28 @@ def augment_rows(
     return x_scaler.inverse(new_x).numpy(), y_scaler.inverse(new_y).numpy(), sources
 
 
+def _rare_rows(
+    x: Tensor, y: Tensor, changes: Mapping[str, object], rows: int, seed: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
+    """Do the same for rows where targets are rare, from all rows at once."""
+    own = methods.MAKERS[methods.SMOGN].settings(**changes)
+    x_scaler, y_scaler = Scaler.fit(x), Scaler.fit(y)
+    known = RareRows.of(
+        x_scaler.transform(x),
+        y_scaler.transform(y),
+        neighbors=own["neighbors"],
+        focus=own["focus"],
+    )
+    drawn = known.draw(rows, seed)
+    new_x, new_y = known.make(drawn, sigma=own["sigma"])
+    sources = known.rare[drawn.start].numpy()
+    return x_scaler.inverse(new_x).numpy(), y_scaler.inverse(new_y).numpy(), sources
+
+
 def _check_usable(method: str, augmentation: AnyAugmentation, place: object) -> None:
     if isinstance(augmentation, Identity):
         raise ArgumentError(
-            f"`method` must make new rows, got {method!r}, which is plain training. Choose "
+            f"`method` must make new rows, got {method!r}, which makes none. Choose "
             "another, such as 'mixup' or 'cems'."
         )
     if place != methods.INPUT:

@@ -38,7 +38,9 @@ class AugmentingSampler(BaseEstimator):  # type: ignore[misc]
     rare, whole numbers from 2^53) keep the value of the row that it starts from.
 
     Args:
-        method: One of ``regaug.methods.names()`` that acts on inputs; ``"erm"`` makes no rows.
+        method: One of ``regaug.methods.names()`` that acts on inputs; ``"erm"`` makes no rows. Or
+            ``"smogn"``, which makes rows where targets are rare
+            (``method_settings={"focus": "high"}``).
         rows: How many new rows: a float is a share of the rows that are there (1.0 doubles
             them), an int a number. 0 adds none.
         method_settings: Settings of the method that differ from its defaults. Those that say when
