@@ -16,7 +16,7 @@ from regaug.runs.threads import one_thread
 from regaug.studies.study import Study
 from regaug.training import Settings
 
-IMAGES, SIZE, SPLITS, EPOCHS, REPEATS = 2_000, 28, 3, 10, 5
+IMAGES, SIZE, SPLITS, EPOCHS, REPEATS = 2_000, 28, 3, 10, 3
 
 
 def measure() -> Iterator[Row]:

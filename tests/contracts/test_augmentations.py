@@ -45,7 +45,15 @@ CASES = {
 }
 
 
-@pytest.fixture(params=CASES)
+# Variations of classes that are among the others too.
+VARIED = ("sk-mixup inputs", "sk-mixup two warps", "noise relative", "feature-mix keep")
+
+
+@pytest.fixture(
+    params=[
+        pytest.param(name, marks=pytest.mark.slow) if name in VARIED else name for name in CASES
+    ]
+)
 def augmentation(request):
     return CASES[request.param]()
 

@@ -92,7 +92,7 @@ def test_the_table_net_keeps_to_groups_too(short):
 def test_who_is_left_out_is_said_and_the_others_act_on_inputs():
     problem = Problem(make_splits(), make_net, mask=is_there)
     names, sentences = leave_out(problem, methods.names())
-    mixing = ("k-mixup", "neighbor-mixup", "epbeta-mixup", "sk-mixup", "feature-mix")
+    mixing = ("k-mixup", "neighbor-mixup", "epbeta-mixup", "sk-mixup", "feature-mix", "rare")
     assert names == ("erm", "noise", "mixup", "c-mixup", *mixing)
     assert sentences == [
         "Left out, as they cannot leave out single values: ada, foma, foma-rho, cems.",

@@ -179,7 +179,7 @@ def test_a_study_of_a_regressor_tries_them_where_its_metric_looks(frame):
         keep_integers=True,
         **options,
     )
-    assert study.config.methods == ("no-rows", "smogn", "mixup")
+    assert study.config.methods == ("no-rows", "smogn", "mixup", "repeats")
     tried = [own.run.settings.method_settings for own in study.records if own.run.method == "smogn"]
     assert {own["focus"] for own in tried} == {"high"}
     assert study.comparison.row("smogn").mean is not None
