@@ -158,6 +158,7 @@ def test_a_study_a_model_and_new_rows_know_them(data, seen, monkeypatch, shorten
         assert {len(blocks) for blocks in seen} == {7}
 
 
+@pytest.mark.slow
 @pytest.mark.serial
 def test_worker_processes_know_them_too(data, monkeypatch, shorten):
     monkeypatch.setattr("regaug.studies.eligibility.baseline_names", lambda split: ("mean",))

@@ -180,6 +180,7 @@ def test_worker_processes_get_all_of_it_and_find_the_same():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.serial
 def test_a_data_set_too_large_for_memory_gives_the_same_and_travels_too(monkeypatch):
     def problem():
