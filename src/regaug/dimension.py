@@ -16,6 +16,8 @@ from regaug.functional.decomposition import rank_at_share
 
 # A tree beats comparing all pairs up to about this many columns, and from this many points on.
 TREE_COLUMNS, TREE_POINTS = 15, 1_000
+# Above this many columns matrix products beat comparing pairs, however few points there are.
+_LONG = 64
 # Neighbors that are measured again exactly after a search by matrix products.
 _CANDIDATES = 8
 # Points nearer than this, as a square and beside the size of the set, lose digits in products.
@@ -163,7 +165,8 @@ def _two_nearest(rows: Tensor, *, block: int = 2**22) -> tuple[Values, Values]:
         return np.full(n, np.inf), np.full(n, np.inf)
     if columns <= TREE_COLUMNS and n > TREE_POINTS:
         return _search_by_tree(rows.cpu().numpy())
-    search = _search_directly if n <= TREE_POINTS else _search_by_products
+    is_small = n <= TREE_POINTS and columns <= _LONG
+    search = _search_directly if is_small else _search_by_products
     rows = rows - rows.mean(dim=0)
     blocks = torch.split(torch.arange(n), max(block // n, 1))
     nearest = torch.cat([search(indices, rows) for indices in blocks]).cpu().numpy()

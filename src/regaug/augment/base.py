@@ -214,7 +214,7 @@ class Augmentation(nn.Module, Generic[Params]):
         )
         raise ArgumentError(
             f"`mask` must be None for {' and '.join(names)}, which cannot leave out values, got "
-            "one. Mixup, CMixup, FeatureMix and GaussianNoise take a mask."
+            "one. Mixup, CMixup, SKMixup, FeatureMix and GaussianNoise take a mask."
         )
 
     def originals(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:

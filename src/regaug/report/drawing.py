@@ -6,7 +6,7 @@ dark mode and print, is small, and is the same to the byte for the same numbers.
 
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from string import Template
@@ -171,6 +171,16 @@ def mark(x: float, y: float, style: str, *, shape: str = "circle", size: float =
     tip = size if shape == "right" else -size
     corners = f"M{x + tip:.1f} {y:.1f}L{x - tip:.1f} {y - size:.1f}V{y + size:.1f}Z"
     return f'<path class="{style}" d="{corners}"/>'
+
+
+def labels_at_end(ends: Mapping[str, Point], styles: Mapping[str, str]) -> list[str]:
+    """Name lines at their right ends, one label below the other."""
+    labels, free = [], -math.inf
+    for name, (x, y) in sorted(ends.items(), key=lambda own: own[1][1]):
+        free = max(y, free + 15.0)
+        style = f"small {styles[name]}".strip()
+        labels.append(text(x + 5, free + 4, shorten(name, 13), style=style))
+    return labels
 
 
 def inside(x_axis: Axis, y_axis: Axis, body: str) -> str:

@@ -15,6 +15,7 @@ from regaug.studies.study import Study
 Line = list[tuple[int, float]]
 # Room for the names of lines at their right ends.
 _ROOM = 92.0
+_TONES = {"line": "", "good-line": "good", "bad-line": "bad"}
 
 
 def draw_along(study: Study) -> list[Plot]:
@@ -61,7 +62,9 @@ def _draw(study: Study, lines: dict[str, Line], key: str, target: str) -> Plot:
         places = [(x_axis(x), y_axis(y)) for x, y in lines[name]]
         body.append(drawing.curve(places, styles[name]))
         body += [drawing.mark(x, y, "dot", size=2.0) for x, y in places if styles[name] != "axis"]
-    body += _labels({n: lines[n][-1][1] for n in ranked if styles[n] != "axis"}, styles, y_axis)
+    named = [name for name in ranked if styles[name] != "axis"]
+    ends = {name: (RIGHT - _ROOM, y_axis(lines[name][-1][1])) for name in named}
+    body += drawing.labels_at_end(ends, {name: _TONES[styles[name]] for name in named})
     said = "; ".join(
         f"{name} {number(line[0][1])} in tenth {line[0][0]}, {number(line[-1][1])} in tenth "
         f"{line[-1][0]}"
@@ -77,14 +80,3 @@ def _draw(study: Study, lines: dict[str, Line], key: str, target: str) -> Plot:
         "rows is drawn as large as one with many.",
         drawing.drawing(HEIGHT, "".join(body), f"RMSE along the target{target}: {said}."),
     )
-
-
-def _labels(ends: dict[str, float], styles: dict[str, str], axis: Axis) -> list[str]:
-    """Name lines at their right ends, one label below the other."""
-    tones = {"line": "small", "good-line": "small good", "bad-line": "small bad"}
-    body, lowest = [], TOP
-    for name, end in sorted(ends.items(), key=lambda item: -item[1]):
-        lowest = max(axis(end), lowest + 14.0)
-        words = drawing.shorten(name, 13)
-        body.append(drawing.text(RIGHT - _ROOM + 5, lowest + 4, words, style=tones[styles[name]]))
-    return body

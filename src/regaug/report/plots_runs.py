@@ -66,7 +66,10 @@ def _learning_curve(
             + _curve(train, "line", "dot")
             + _curve(test, "good-line", "good-dot"),
         ),
-        *_labels_at_end({part: own[-1] for part, own in places.items()}),
+        *drawing.labels_at_end(
+            {part: own[-1] for part, own in places.items()},
+            {part: "good" if part == "test" else "muted" for part in places},
+        ),
     ]
     sign = METRICS[study.comparison.metric].sign
     values = [history[part][max(at, _first(history[part]))] for part in ("train", "test")]
@@ -93,16 +96,6 @@ def _first(values: Sequence[float]) -> int:
     """Return where a curve begins: nobody looks at the test rows after every epoch."""
     known = (i for i, value in enumerate(values) if not math.isnan(value))
     return next(known, len(values) - 1)
-
-
-def _labels_at_end(ends: Mapping[str, drawing.Point]) -> list[str]:
-    """Name lines at their right ends, one label below the other."""
-    labels, free = [], -math.inf
-    for part, (x, y) in sorted(ends.items(), key=lambda own: own[1][1]):
-        free = max(y, free + 15.0)
-        style = "small good" if part == "test" else "small muted"
-        labels.append(drawing.text(x + 5, free + 4, part, style=style))
-    return labels
 
 
 def _median_history(runs: Sequence[RunRecord]) -> dict[str, list[float]]:

@@ -15,8 +15,8 @@ from regaug.training.checkpoint import Checkpoints
 
 CHECKPOINTS = "checkpoints"
 CLAIM = "claim.json"
-# A state is saved when the training has taken so many times what saving takes: 2 % of the time.
-PACE = 50.0
+# A state is saved when the training has taken so many times what saving takes: 1 % of the time.
+PACE = 100.0
 # Seconds that saving takes, as long as nothing is known of it.
 _GUESS = 2e-3
 _DAY = 24 * 3600.0
@@ -25,7 +25,7 @@ _DAY = 24 * 3600.0
 class Unfinished(Checkpoints):
     """The checkpoints of one run of a study.
 
-    Saving takes at most about 2 % of the time: where epochs take a fraction of a second it is not
+    Saving takes at most about 1 % of the time: where epochs take a fraction of a second it is not
     done after each of them. A checkpoint survives the end of its process, not always the loss of
     power; one that is damaged is left out. Processes that train the same run do not disturb each
     other.

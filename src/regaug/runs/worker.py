@@ -28,7 +28,7 @@ Task = tuple[Run, ...]
 # Learning curves have a point after so many epochs.
 _EVERY = 10
 # A study may look at training and test rows for this share of the time that training takes.
-_LOOKING = 0.04
+_LOOKING = 0.02
 
 
 class Worker:
@@ -235,7 +235,7 @@ def look_every(split: Split) -> int:
     Example:
         >>> from regaug.data import load
         >>> look_every(load("diabetes").split(seed=0))
-        10
+        20
     """
     train, validation, test = (len(part) for part in (split.train, split.validation, split.test))
     looked_at = min(train, MOST_TRAINING_ROWS) + test

@@ -135,7 +135,13 @@ class _Training:
         # Scaled gradients cannot be clipped by an optimizer that unscales them itself.
         fused = fabric.device.type in ("cpu", "cuda") and machine.precision != "16"
         self.plain_optimizer = make_optimizer(model, settings, fused=fused)
-        self.module, self.optimizer = fabric.setup(loss, self.plain_optimizer)
+        self.module: nn.Module = loss.to(fabric.device)
+        self.optimizer = self.plain_optimizer
+        # One process on a CPU, at full precision, needs no wrappers, which cost every step.
+        is_plain = fabric.device.type == "cpu" and fabric.world_size == 1
+        self.is_wrapped = not is_plain or machine.precision != "32"
+        if self.is_wrapped:
+            self.module, self.optimizer = fabric.setup(loss, self.plain_optimizer)
         self.setting = {"precision": machine.precision, "processes": fabric.world_size}
         self.history: list[Epoch] = []
         self.best_epoch, self.best_weights = 0, self._weights()
@@ -228,7 +234,7 @@ class _Training:
         self.augmentation.progress = progress
         for group in self.optimizer.param_groups:
             group["lr"] = settings.rate_at(progress)
-        x, y, groups, mask = self.fabric.to_device(batch)
+        x, y, groups, mask = self.fabric.to_device(batch) if self.is_wrapped else batch
         self.optimizer.zero_grad()
         place = f"epoch {epoch + 1}, step {number + 1} of {len(self.sampler)}"
         try:
@@ -239,7 +245,10 @@ class _Training:
         value = loss.item()
         if not math.isfinite(value):
             raise DivergedError(explain_divergence(self.model, place, value, x, y, settings))
-        self.fabric.backward(loss)
+        if self.is_wrapped:
+            self.fabric.backward(loss)
+        else:
+            loss.backward()
         if settings.clip is not None:
             self.fabric.clip_gradients(self.module, self.optimizer, max_norm=settings.clip)
         self.optimizer.step()

@@ -19,7 +19,7 @@ from regaug.training.step import as_column, call_model
 Predict = Callable[[Part], Tensor]
 
 # The error on training rows that a history shows is that of this many: enough to see it fall.
-MOST_TRAINING_ROWS = 2_000
+MOST_TRAINING_ROWS = 500
 # Rows, and numbers of the inputs, that go through the model at a time.
 _MOST_ROWS, _MOST_NUMBERS = 8192, 2**20
 

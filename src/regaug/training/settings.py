@@ -4,6 +4,7 @@ import math
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
+from functools import cache
 from typing import Any, Literal, Self, get_args
 
 from regaug._checks import check_choice, check_integer, check_range
@@ -158,14 +159,27 @@ class Machine:
 
     def make_fabric(self) -> Any:
         """Return a launched Fabric: in all processes of ``torchrun`` (DDP), or in this one."""
-        from lightning_fabric import Fabric
-
         accelerator, _, number = self.device.partition(":")
-        processes: dict[str, Any] = {"devices": [int(number)] if number else 1}
+        precision = _PRECISIONS[self.precision]
         if "TORCHELASTIC_RUN_ID" in os.environ:
             local = int(os.environ["LOCAL_WORLD_SIZE"])
             nodes = int(os.environ["WORLD_SIZE"]) // local
-            processes = {"devices": local, "num_nodes": nodes, "strategy": "ddp"}
-        fabric = Fabric(accelerator=accelerator, precision=_PRECISIONS[self.precision], **processes)  # type: ignore[arg-type]
-        fabric.launch()
-        return fabric
+            return _launch(accelerator, precision, devices=local, num_nodes=nodes, strategy="ddp")
+        devices = (int(number),) if number else 1
+        # Making one takes longer than some epochs. That of half precision has a state of its own.
+        make = _launch if self.precision == "16" else _launch_once
+        return make(accelerator, precision, devices=devices)
+
+
+def _launch(
+    accelerator: str, precision: str, *, devices: int | tuple[int, ...], **more: Any
+) -> Any:
+    from lightning_fabric import Fabric
+
+    own = list(devices) if isinstance(devices, tuple) else devices
+    fabric = Fabric(accelerator=accelerator, precision=precision, devices=own, **more)  # type: ignore[arg-type]
+    fabric.launch()
+    return fabric
+
+
+_launch_once = cache(_launch)

@@ -1,12 +1,4 @@
-"""The table of methods: a sampler, an augmentation and a place under one name.
-
-Adding a method is adding an entry to the table; :func:`register` does it from outside. Its settings
-are one flat mapping: the options of its augmentation, the options its sampler takes, and two that
-every method has, ``sampler`` and ``place``, because who shares a batch and where the method acts
-are choices like any other.
-
-Settings are meant for inputs and targets that have been standardized.
-"""
+"""A method, and the one way from it to the parts of a training."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,23 +10,13 @@ import torch
 from torch import Tensor, nn
 
 from regaug import _random
-from regaug._registry import Registry, lookup
-from regaug.augment import (
-    ADA,
-    CEMS,
-    FOMA,
-    Augmentation,
-    CMixup,
-    FeatureMix,
-    GaussianNoise,
-    Identity,
-    Mixup,
-    SKMixup,
-)
+from regaug._registry import lookup
+from regaug.augment import Augmentation, CMixup, Identity
 from regaug.augment.layer import AtLayer
 from regaug.augment.limits import Labels, code_labels
 from regaug.augment.structures import Batch
-from regaug.exceptions import ArgumentError, ArgumentTypeError, PlaceError, RegaugError
+from regaug.exceptions import ArgumentError, PlaceError
+from regaug.methods.space import Between, OneOf, Options, Space
 from regaug.samplers import SAMPLERS, BatchSampler
 
 # A layer: the one a model names as its latent place. Layers: any that it names, drawn per step.
@@ -43,32 +25,10 @@ INPUT, LAYER, LAYERS, BOTH = "input", "layer", "layers", "both"
 # Other rows of its group that a row meets in a random batch, on average: one of them is enough to
 # be mixed with, and some rows meet fewer.
 _ENOUGH = 4.0
-
-
-@dataclass(frozen=True)
-class Between:
-    """Any number from ``low`` to ``high``; evenly on a logarithmic scale if ``log``."""
-
-    low: float
-    high: float
-    log: bool = False
-
-    def draw(self, rng: np.random.Generator) -> float:
-        """Draw one."""
-        if self.log:
-            return float(np.exp(rng.uniform(np.log(self.low), np.log(self.high))))
-        return float(rng.uniform(self.low, self.high))
-
-
-@dataclass(frozen=True)
-class OneOf:
-    """One of a few values, each as likely."""
-
-    values: tuple[Any, ...]
-
-    def draw(self, rng: np.random.Generator) -> Any:
-        """Draw one."""
-        return self.values[int(rng.integers(len(self.values)))]
+# What says when and where a method acts in a training.
+_IN_TRAINING = ("p", "anneal", "append", "place")
+# New rows for every training row, where a method makes rows: at first, and in a search.
+_SHARE, SHARE = 0.5, Between(0.05, 2.0, log=True)
 
 
 @dataclass(frozen=True)
@@ -85,10 +45,6 @@ class Reach:
     inputs: bool = True
     layers: bool = True
     pairs: bool = True
-
-
-Space = Mapping[str, Between | OneOf]
-Options = Mapping[str, Any]
 
 
 class Inputs(Protocol):
@@ -156,6 +112,7 @@ class Method:
         ``changes`` are settings that differ from the defaults; ``seed`` is for batches and draws.
 
         Example:
+            >>> from regaug.methods import get
             >>> import torch
             >>> x, y = torch.randn(100, 5), torch.randn(100)
             >>> ready = get("c-mixup").prepare({"alpha": 2.0}).fit(x, y)
@@ -190,6 +147,7 @@ class Method:
         and where to act in a training are gone: rows are made at full strength, on the inputs.
 
         Example:
+            >>> from regaug.methods import get
             >>> maker = get("mixup").as_maker()
             >>> sorted(maker.space), get("manifold-mixup").as_maker()
             (['alpha', 'share'], None)
@@ -215,6 +173,7 @@ class Method:
         """Return the method with defaults and a space that so many training rows allow.
 
         Example:
+            >>> from regaug.methods import get
             >>> ada = get("ada").suited(7)
             >>> ada.defaults["clusters"], ada.space["clusters"]
             (7, OneOf(values=(4,)))
@@ -235,6 +194,7 @@ class Method:
         """Return the method with settings that act where it can; None if it cannot act anywhere.
 
         Example:
+            >>> from regaug.methods import get
             >>> get("foma").placed(Reach(layers=False)).space["place"]
             OneOf(values=('input',))
             >>> get("mixup").placed(Reach(inputs=False)).defaults["place"]
@@ -388,296 +348,3 @@ class Prepared:
         """Return what is called instead of the model; None if the inputs are the only place."""
         place = self.place(model)
         return None if place == INPUT else self.augmentation.at(model, place)
-
-
-# What says when and where a method acts in a training.
-_IN_TRAINING = ("p", "anneal", "append", "place")
-# New rows for every training row, where a method makes rows: at first, and in a search.
-_SHARE, SHARE = 0.5, Between(0.05, 2.0, log=True)
-# How often and how long a method acts, in every search: from almost never to always.
-_STRENGTH: Space = {"p": Between(0.05, 1.0), "anneal": OneOf((None, 0.3, 0.7, 1.0))}
-_PLACE: Space = {"place": OneOf((INPUT, LAYER))}
-_MIXING: Space = {**_STRENGTH, "alpha": Between(0.02, 2.0, log=True)}
-# FOMA: how much of the small directions is left, half of it on average or next to nothing.
-_REST: Space = {"alpha": Between(0.2, 5.0, log=True), "lam_range": OneOf((None, (0.0, 0.3)))}
-_FOMA: Space = {**_STRENGTH, "sampler": OneOf(("random", "nearest")), **_PLACE, **_REST}
-_START = {"sampler": "random", "place": INPUT, "p": 1.0, "anneal": 0.7}
-_NEAR = {**_START, "sampler": "nearest", "alpha": 1.0, "lam_range": None}
-# Much of the noise taken out of random batches, for data near a plane.
-_STRONG = {"sampler": "random", "lam_range": (0.0, 0.3)}
-# First settings are portfolios that were learned on real tables, most of which act seldom: see
-# benchmarks/results/atlas/methods.md. The strong ones of FOMA cost there; they find a plane.
-
-_OWN: dict[str, Method] = {
-    "erm": Method("plain training", Identity, {"sampler": "random", "place": INPUT}),
-    "noise": Method(
-        "add Gaussian noise to inputs and targets",
-        GaussianNoise,
-        {**_START, "sigma": 0.01},
-        {**_STRENGTH, "sigma": OneOf((0.1, 0.01, 0.001, 0.0001))},
-        starts=({"p": 0.3, "anneal": None}, {"p": 0.2, "anneal": 0.3, "sigma": 0.1}),
-    ),
-    "mixup": Method(
-        "mix every sample with a random one",
-        Mixup,
-        {**_START, "alpha": 1.0},
-        _MIXING,
-        starts=(
-            {"p": 0.25, "anneal": 0.3},
-            {"p": 0.4, "anneal": None, "alpha": 0.4},
-            {"p": 0.65, "anneal": 0.3, "alpha": 0.15},
-        ),
-    ),
-    "manifold-mixup": Method(
-        "mix every sample with a random one at a hidden layer, another one in every step",
-        Mixup,
-        {**_START, "place": LAYERS, "alpha": 1.0},
-        _MIXING,
-        starts=(
-            {"p": 0.3, "alpha": 1.2},
-            {"p": 0.35, "anneal": 0.3, "alpha": 0.03},
-            {"p": 0.75, "anneal": None, "alpha": 1.6},
-        ),
-    ),
-    "c-mixup": Method(
-        "mix every sample with one whose target is close",
-        CMixup,
-        {**_START, "sampler": "kernel-pairs", "paired": True, "alpha": 1.0, "bandwidth": 0.3},
-        {**_STRENGTH, **_PLACE, **_MIXING, "bandwidth": Between(0.01, 3.0, log=True)},
-        starts=(
-            {"p": 0.1, "anneal": 1.0, "alpha": 0.08, "bandwidth": 0.01},
-            {"p": 0.9, "anneal": 1.0, "alpha": 0.05, "bandwidth": 0.75},
-        ),
-        sampler_options=("bandwidth",),
-    ),
-    "ada": Method(
-        "move samples toward or away from the centers of clusters",
-        ADA,
-        {**_START, "alpha": 2.0, "clusters": 8},
-        {**_STRENGTH, "alpha": Between(1.01, 4.0, log=True), "clusters": OneOf((4, 8, 16))},
-        starts=(
-            {"p": 0.15, "anneal": 1.0, "alpha": 1.3, "clusters": 4},
-            {"p": 0.9, "anneal": 0.3, "alpha": 3.2},
-            {"p": 0.95, "anneal": 1.0, "alpha": 2.1, "clusters": 16},
-        ),
-        counts=("clusters",),
-    ),
-    "foma": Method(
-        "FOMA, with the intrinsic dimension as the cut",
-        FOMA,
-        {**_NEAR, "k": "two_nn"},
-        # Noise has many dimensions: where there is much of it the estimate is too high.
-        {**_FOMA, "k": OneOf(("two_nn", 1, 2, 4))},
-        starts=(
-            {"p": 0.25, "anneal": 1.0, "place": LAYER, "alpha": 0.55, "k": 4},
-            *({**_STRONG, "k": k} for k in (4, 2, 1)),
-        ),
-    ),
-    "foma-rho": Method(
-        "FOMA, with a share of the singular values as the cut",
-        FOMA,
-        {**_NEAR, "rho": 0.9},
-        {**_FOMA, "rho": OneOf((0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99))},
-        starts=(
-            {"p": 0.55, "anneal": None, "sampler": "random", "place": LAYER, "alpha": 1.5},
-            {**_STRONG, "rho": 0.5},
-            {**_STRONG, "rho": 0.8},
-        ),
-    ),
-    "cems": Method(
-        "sample the curved surface that a neighborhood lies on",
-        CEMS,
-        {**_START, "sigma": 0.1, "neighbors": 16, "d": "two_nn_data"},
-        {**_STRENGTH, "sigma": Between(0.001, 0.5, log=True), "neighbors": OneOf((8, 16, 32))},
-        starts=(
-            {"p": 0.1, "anneal": 0.3},
-            {"p": 0.65, "anneal": 0.3, "sigma": 0.01, "neighbors": 32},
-            {"p": 0.15, "anneal": 1.0, "sigma": 0.002, "neighbors": 32},
-        ),
-    ),
-    "k-mixup": Method(
-        "mix every sample with the one that the best assignment of inputs gives it",
-        Mixup,
-        {**_START, "alpha": 1.0, "pairs": "assignment"},
-        _MIXING,
-        usual=False,
-    ),
-    "neighbor-mixup": Method(
-        "mix every sample with one of those whose inputs are nearest",
-        Mixup,
-        {**_START, "alpha": 1.0, "pairs": "neighbors", "neighbors": 4},
-        {**_MIXING, "neighbors": OneOf((1, 2, 4, 8))},
-        usual=False,
-    ),
-    "epbeta-mixup": Method(
-        "mix every sample with a random one, and past it, so that the spread of the data stays",
-        Mixup,
-        {**_START, "alpha": 1.0, "spread": "keep"},
-        _MIXING,
-        usual=False,
-    ),
-    "sk-mixup": Method(
-        "mix every sample with a random one, the less the farther apart the two are",
-        SKMixup,
-        {**_START, "alpha": 1.0, "width": 1.0, "distance": "targets"},
-        {
-            **_MIXING,
-            "width": Between(0.2, 5.0, log=True),
-            "distance": OneOf(("targets", "inputs")),
-        },
-        usual=False,
-    ),
-    "feature-mix": Method(
-        "swap some columns of every sample for those of a random one",
-        FeatureMix,
-        {**_START, "alpha": 0.5, "rate": None, "targets": "information"},
-        {
-            **_STRENGTH,
-            "rate": OneOf((None, 0.1, 0.2, 0.5)),
-            "targets": OneOf(("information", "share", "keep")),
-        },
-        starts=({"p": 0.3, "anneal": None}, {"p": 0.3, "rate": 0.1, "targets": "keep"}),
-        usual=False,
-    ),
-    "rare": Method(
-        "draw samples with rare targets more often",
-        Identity,
-        {"sampler": "rare", "place": INPUT, "alpha": 0.5},
-        {"alpha": Between(0.05, 1.0)},
-        sampler_options=("alpha",),
-        usual=False,
-        for_rare=True,
-    ),
-}
-
-
-# In a study of a regressor: what the others are compared with; rows that were made elsewhere;
-# training rows once more, for regressors whose settings count rows, as the size of a leaf does; and
-# rows where targets are rare, which are made from the whole table and not from batches of it.
-NO_ROWS, ROWS, REPEATS, SMOGN = "no-rows", "rows", "repeats", "smogn"
-MAKERS: dict[str, Method] = {
-    NO_ROWS: Method("no new rows", Identity, {}),
-    ROWS: Method("rows from elsewhere", Identity, {"share": 1.0}, {"share": SHARE}),
-    REPEATS: Method("training rows once more", Identity, {"share": 0.5}, {"share": SHARE}),
-    SMOGN: Method(
-        "rows between rare ones and near them (SMOGN)",
-        Identity,
-        {"share": 0.5, "neighbors": 5, "sigma": 0.1, "focus": None},
-        {"share": SHARE, "neighbors": OneOf((3, 5, 9)), "sigma": Between(0.01, 0.5, log=True)},
-        usual=False,
-        for_rare=True,
-    ),
-}
-# What the option `method` means beside the methods: the baselines, and what blends them with nets.
-_BASELINES = ("auto", "nets", "mean", "last-value", "ridge", "boosting", "trees", "gp")
-RESERVED = (*_BASELINES, *MAKERS)
-
-
-def _check_method(name: str, method: Method) -> None:
-    if not isinstance(method, Method):
-        came = method.__name__ if isinstance(method, type) else type(method).__name__
-        raise ArgumentTypeError(f"`method` must be a regaug.methods.Method, got {came}.")
-    if name in RESERVED:
-        raise ArgumentError(f"`name` must be a new one, got {name!r}, which is not a net's.")
-    if missing := {"sampler", "place"} - method.defaults.keys():
-        raise ArgumentError(
-            f"`method` must have a default for {' and '.join(sorted(missing))}, such as "
-            '{"sampler": "random", "place": "input"}, got none.'
-        )
-
-
-# All of them; the contract tests go through this table.
-METHODS: Registry[Method] = Registry("method", "regaug.methods", _OWN, check=_check_method)
-
-
-def register(name: str, method: Method, *, replace: bool = False) -> None:
-    """Make a method of your own known by a name, to everything that takes the name of a method.
-
-    Worker processes know it too, if what it is made of is defined in a module that they can import:
-    a file, not a notebook. A package makes its methods known in every process by entry points in
-    the group ``regaug.methods``, each a :class:`Method` under its name.
-
-    Args:
-        name: Lower-case letters, digits and dashes.
-        method: The method. :func:`regaug.testing.check_method` tells whether it does all it must.
-        replace: Take the place of a method of that name; otherwise it is refused. What is
-            registered once more as it is, is not.
-
-    Example:
-        >>> from regaug import GaussianNoise
-        >>> start = {"sampler": "random", "place": "input", "sigma": 0.5}
-        >>> big_noise = Method("add a lot of noise", GaussianNoise, start)
-        >>> register("big-noise", big_noise)  # doctest: +SKIP
-        >>> get("big-noise").prepare().augmentation.sigma  # doctest: +SKIP
-        0.5
-    """
-    METHODS.register(name, method, replace=replace)
-
-
-def names() -> tuple[str, ...]:
-    """Return the names of all methods, those of installed packages and registered ones included.
-
-    Example:
-        >>> names()[:3], names()[-2:]
-        (('erm', 'noise', 'mixup'), ('feature-mix', 'rare'))
-    """
-    return tuple(METHODS)
-
-
-def usual() -> tuple[str, ...]:
-    """Return the names of the methods that a study tries when nobody says which.
-
-    Example:
-        >>> usual()
-        ('erm', 'noise', 'mixup', 'manifold-mixup', 'c-mixup', 'ada', 'foma', 'foma-rho', 'cems')
-    """
-    return tuple(name for name in METHODS if _is_usual(name))
-
-
-def _is_usual(name: str) -> bool:
-    try:
-        return METHODS[name].usual
-    except RegaugError:  # one of a package that cannot be used: whoever asks for it is told
-        return True
-
-
-def is_for_rare(name: str) -> bool:
-    """Tell whether what has this name is a method that is meant for rare targets.
-
-    Example:
-        >>> [name for name in (*names(), *MAKERS) if is_for_rare(name)]
-        ['rare', 'smogn']
-    """
-    known = MAKERS if name in MAKERS else METHODS
-    return name in known and known[name].for_rare
-
-
-def get(name: str) -> Method:
-    """Return the method called ``name``.
-
-    Example:
-        >>> get("foma-rho").defaults["rho"]
-        0.9
-    """
-    return lookup("method", name, METHODS)
-
-
-def get_maker(name: str) -> Method:
-    """Return the method called ``name`` as one that makes new rows of a table.
-
-    ``"no-rows"`` makes none, ``"rows"`` takes those that were made elsewhere, ``"repeats"`` takes
-    training rows once more, and ``"smogn"`` makes rows where targets are rare.
-
-    Example:
-        >>> get_maker("mixup").defaults["share"], get_maker("no-rows").defaults
-        (0.5, {})
-    """
-    if name in MAKERS:
-        return MAKERS[name]
-    maker = get(name).as_maker()
-    if maker is None:
-        raise ArgumentError(
-            f"`method` must make new rows, got {name!r}, which makes none. Choose another, such as "
-            "'mixup' or 'cems'."
-        )
-    return maker
