@@ -306,9 +306,9 @@ def test_repetitions_share_one_split_and_differ_in_their_seeds():
 def test_learning_curves_cost_little(monkeypatch):
     split = make_manifold("paraboloid", n=2000).split(0)
     every = look_every(split)
-    looked_at, trained_on = 1200 + 400, every * (3 * 1200 + 400)
+    looked_at, trained_on = 500 + 400, every * (3 * 1200 + 400)
     assert looked_at <= 0.025 * trained_on
-    assert every == look_every(split.subsample(500))
+    assert every < look_every(split.subsample(500))  # of which all training rows are looked at
     (record,) = Worker([make_own()], details=True).do(make_runs(splits=1, epochs=25))
     known = [n for n, value in enumerate(record.curves["test"], 1) if value is not None]
     own = look_every(make_splits()[0])
