@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from benchmarks.atlas.protocol import Cell, cells, measure, rmse, rows
+from benchmarks.atlas.protocol import MOST_ROWS, Cell, cells, index, measure, rmse, rows
 
 
 def frames(cell: Cell) -> tuple[pd.DataFrame, np.ndarray, pd.DataFrame, np.ndarray, list[str]]:
@@ -86,6 +86,13 @@ RIVALS = {
     "tabm": partial(pytabkit, name="tabm"),
 }
 
+
+def smallest_first() -> list[Cell]:
+    """Return all cells, the first split of every table first, and of these the smallest ones."""
+    rows = {name: min(entry["rows"], MOST_ROWS) for name, entry in index().items()}
+    return sorted(cells(), key=lambda cell: (cell.split, rows[cell.table]))
+
+
 if __name__ == "__main__":
     jobs = int(sys.argv[2]) if len(sys.argv) > 2 else 2
-    measure(sys.argv[1], RIVALS[sys.argv[1]], cells(), jobs=jobs)
+    measure(sys.argv[1], RIVALS[sys.argv[1]], smallest_first(), jobs=jobs)
