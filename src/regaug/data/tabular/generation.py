@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 BATCH_SIZE = 32
 
 
+@_random.plain_defaults()
 def generate(
     data: Data,
     *,
@@ -127,6 +128,7 @@ def array_names(data: ArrayData) -> tuple[list[str], list[str]]:
     return inputs, [f"target_{i}" for i in range(1, targets + 1)] if targets > 1 else ["target"]
 
 
+@_random.plain_defaults()
 def augment_rows(
     x: Tensor,
     y: Tensor,

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from regaug import methods
+from regaug import _random, methods
 from regaug._checks import check_choice, check_integer, check_range
 from regaug.data.base import Part
 from regaug.data.scaling import Scaler
@@ -127,6 +127,7 @@ class AugmentedMLPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc
         self.random_state = random_state
         self.verbose = verbose
 
+    @_random.plain_defaults()
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:  # noqa: N803
         """Train the nets on inputs ``(n, d)`` and targets ``(n,)`` or ``(n, m)``.
 
@@ -182,6 +183,7 @@ class AugmentedMLPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc
         self.n_outputs_, self._is_flat = columns.shape[1], targets.ndim == 1
         return self
 
+    @_random.plain_defaults()
     def predict(self, X: ArrayLike, return_std: bool = False) -> Any:  # noqa: N803
         """Predict rows: ``(n,)`` or ``(n, m)``, as ``y`` had.
 
