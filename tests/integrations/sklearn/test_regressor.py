@@ -114,6 +114,16 @@ def test_a_large_offset_costs_no_digits():
     assert np.abs(difference).max() < 1e-2
 
 
+@pytest.mark.parametrize("size", [1e-100, 1e154, 1e300])
+def test_numbers_whose_squares_are_infinite_are_learned_like_others(size):
+    x, y = make_rows()
+    expected, found = (
+        small(max_iter=2).fit(unit * x, unit * y).predict(unit * x, return_std=True)
+        for unit in (1.0, size)
+    )
+    np.testing.assert_allclose(np.divide(found, size), expected, rtol=1e-5)
+
+
 def test_it_learns_and_the_mean_of_the_members_is_predicted():
     x, y = make_regression(n_samples=120, n_features=5, random_state=0)
     model = AugmentedMLPRegressor(members=3, max_iter=100, random_state=0).fit(x[:90], y[:90])

@@ -65,6 +65,17 @@ def test_originals_come_first_and_new_rows_follow(method):
     assert np.isfinite(new_x).all()
 
 
+@pytest.mark.parametrize("size", [1e-100, 1e154, 1e300])
+@pytest.mark.parametrize("method", ["foma-rho", "cems", "ada", "smogn"])
+def test_numbers_whose_squares_are_infinite_make_the_same_rows(method, size):
+    x, y = make_arrays()
+    sampler = AugmentingSampler(method, random_state=0)
+    for new, expected in zip(
+        sampler.fit_resample(size * x, size * y), sampler.fit_resample(x, y), strict=True
+    ):
+        np.testing.assert_allclose(new / size, expected, rtol=1e-6, atol=1e-9)
+
+
 @pytest.mark.parametrize(("rows", "added"), [(1.0, 60), (0.25, 15), (3.0, 180), (7, 7), (1, 1)])
 def test_rows_is_a_share_or_a_number(rows, added):
     x, y = make_arrays()
