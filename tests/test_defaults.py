@@ -15,6 +15,7 @@ from regaug.ensemble import Ensemble
 from regaug.integrations.sklearn import AugmentedMLPRegressor, AugmentingSampler
 from regaug.training import Settings, fit_many
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*nets were trained for all max_iter")
 X, Y = make_regression(60, 4, random_state=0, noise=10)
 AUGMENTATIONS = {
     "foma": FOMA,
