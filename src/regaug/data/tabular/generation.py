@@ -147,10 +147,8 @@ def augment_rows(
     """
     if method == methods.SMOGN:
         return _rare_rows(x, y, changes, rows, seed)
-    always = {"p": 1.0, "anneal": None, "append": False}
-    ready = methods.get(method).prepare({**changes, **always}, seed=seed)
+    ready = prepare_maker(method, changes, seed=seed)
     augmentation = ready.augmentation
-    _check_usable(method, augmentation, ready.settings["place"])
     x_scaler, y_scaler = Scaler.fit(x), Scaler.fit(y)
     x, y = x_scaler.transform(x), y_scaler.transform(y)
     ready.fit(x, y, blocks=blocks)
@@ -181,6 +179,14 @@ def _rare_rows(
     new_x, new_y = known.make(drawn, sigma=own["sigma"])
     sources = known.rare[drawn.start].numpy()
     return x_scaler.inverse(new_x).numpy(), y_scaler.inverse(new_y).numpy(), sources
+
+
+def prepare_maker(method: str, changes: Mapping[str, object], *, seed: int = 0) -> methods.Prepared:
+    """Return a method that makes rows at full strength; refuse one that makes none."""
+    always = {"p": 1.0, "anneal": None, "append": False}
+    ready = methods.get(method).prepare({**changes, **always}, seed=seed)
+    _check_usable(method, ready.augmentation, ready.settings["place"])
+    return ready
 
 
 def _check_usable(method: str, augmentation: AnyAugmentation, place: object) -> None:
