@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from enum import IntEnum
 
 import numpy as np
@@ -128,6 +128,21 @@ def _sequence(stream: Stream, seed: int, numbers: tuple[int, ...]) -> np.random.
     # That is what NumPy mixes: four words of the seed, however small it is, and then the key.
     words = [seed & _WORD, seed >> 32 & _WORD, seed >> 64 & _WORD, seed >> 96, stream, *numbers]
     return np.random.SeedSequence(np.array(words, dtype=np.uint32))
+
+
+@contextmanager
+def plain_defaults() -> Iterator[None]:
+    """Let torch make float32 numbers on the CPU for a while, whatever the user's defaults are.
+
+    Initial weights are drawn in the default dtype: in another one the same seed gives others.
+    """
+    dtype, is_plain = torch.get_default_dtype(), torch.get_default_device().type == "cpu"
+    with nullcontext() if is_plain else torch.device("cpu"):
+        torch.set_default_dtype(torch.float32)
+        try:
+            yield
+        finally:
+            torch.set_default_dtype(dtype)
 
 
 @contextmanager

@@ -168,7 +168,7 @@ def _two_nearest(rows: Tensor, *, block: int = 2**22) -> tuple[Values, Values]:
     is_small = n <= TREE_POINTS and columns <= _LONG
     search = _search_directly if is_small else _search_by_products
     rows = rows - rows.mean(dim=0)
-    blocks = torch.split(torch.arange(n), max(block // n, 1))
+    blocks = torch.split(torch.arange(n, device=rows.device), max(block // n, 1))
     nearest = torch.cat([search(indices, rows) for indices in blocks]).cpu().numpy()
     return nearest[:, 0], nearest[:, 1]
 
@@ -204,7 +204,7 @@ def _search_by_tree(rows: Values) -> tuple[Values, Values]:
 def _search_directly(indices: Tensor, rows: Tensor) -> Tensor:
     """Return the two smallest distances of some rows to the others, from all of them."""
     distances = torch.cdist(rows[indices], rows, compute_mode="donot_use_mm_for_euclid_dist")
-    distances[torch.arange(len(indices)), indices] = torch.inf
+    distances[torch.arange(len(indices), device=rows.device), indices] = torch.inf
     return distances.topk(2, largest=False).values
 
 
@@ -215,7 +215,7 @@ def _search_by_products(indices: Tensor, rows: Tensor) -> Tensor:
     """
     block, squares = rows[indices], rows.square().sum(1)
     rough = torch.addmm(squares, block, rows.T, alpha=-2.0)
-    rough[torch.arange(len(indices)), indices] = torch.inf
+    rough[torch.arange(len(indices), device=rows.device), indices] = torch.inf
     candidates = rough.topk(min(_CANDIDATES, len(rows) - 1), largest=False).indices
     exact = [torch.linalg.vector_norm(rows[column] - block, dim=1) for column in candidates.T]
     return torch.stack(exact, dim=1).topk(2, largest=False).values

@@ -17,7 +17,7 @@ class NonFiniteError(ArgumentError):
     """A tensor holds NaN or infinity."""
 
 
-class UnknownNameError(RegaugError, LookupError):
+class UnknownNameError(RegaugError, LookupError, ValueError):
     """A name is not among those that exist."""
 
 

@@ -77,6 +77,33 @@ def test_a_constant_column_is_only_moved(constant):
     np.testing.assert_allclose(scaler.transform(x + 2.0).numpy(), 2.0, rtol=1e-3)
 
 
+@pytest.mark.parametrize("size", [1e-140, 1e140, 1e153, 1e154, 1e200, 1e306])
+def test_squares_that_leave_the_range_of_numbers_do_no_harm(size):
+    x = torch.randn(50, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0)) + 0.5
+    x[:, 2] = 1.0  # a constant one among them
+    expected, scaler = Scaler.fit(x), Scaler.fit(size * x)
+    np.testing.assert_allclose(scaler.mean / size, expected.mean, rtol=1e-9)
+    np.testing.assert_allclose(scaler.std[:2] / size, expected.std[:2], rtol=1e-9)
+    assert scaler.std[2] == 1.0
+    scaled = scaler.transform(size * x)
+    torch.testing.assert_close(scaled[:, :2], expected.transform(x)[:, :2], rtol=1e-9, atol=1e-9)
+    torch.testing.assert_close(scaler.inverse(scaled), size * x, rtol=1e-9, atol=1e-9 * size)
+
+
+def test_columns_of_other_columns_scale_are_scaled_by_themselves():
+    x = torch.randn(50, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    expected = Scaler.fit(x)
+    scaler = Scaler.fit(x * torch.tensor([1e200, 1.0], dtype=torch.float64))
+    assert scaler.mean[1] == expected.mean[1]
+    assert scaler.std[1] == expected.std[1]
+
+
+def test_numbers_whose_differences_are_infinite_are_refused():
+    x = torch.tensor([[1.0, 1.7e308], [2.0, -1.7e308]], dtype=torch.float64)
+    with pytest.raises(ArgumentError, match=r"at most 1e\+307 in size.*got 1.7e\+308 in column 1"):
+        Scaler.fit(x)
+
+
 def test_windows_of_a_series_are_scaled_per_channel():
     x = torch.randn(6, 9, 2, generator=torch.Generator().manual_seed(0)) * torch.tensor([1.0, 50])
     scaler = Scaler.fit(x)

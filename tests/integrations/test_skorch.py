@@ -389,3 +389,50 @@ def test_several_inputs_are_augmented_as_one(method, place):
         )
         found.append(net.fit(data, y.astype(np.float32)).predict(data))
     np.testing.assert_allclose(*found, atol=1e-5)
+
+
+class Reader(nn.Module):
+    """A net whose inputs are numbers and the codes of something."""
+
+    def __init__(self):
+        super().__init__()
+        self.embedding, self.out = nn.Embedding(5, 2), nn.Linear(5, 1)
+
+    def forward(self, numbers, codes):
+        return self.out(torch.cat([numbers, self.embedding(codes)], dim=1))
+
+
+def make_reader(kind=AugmentedNetRegressor, **options):
+    torch.manual_seed(0)
+    return kind(Reader, batch_size=10, max_epochs=2, verbose=0, train_split=None, **options)
+
+
+def test_plain_training_takes_inputs_that_cannot_be_mixed():
+    x, y = make_data(40)
+    inputs = {"numbers": x, "codes": np.arange(40) % 5}
+    net = make_reader(method="erm").fit(inputs, y)
+    assert np.isfinite(net.predict(inputs)).all()
+    with pytest.raises(ArgumentTypeError, match="codes"):
+        make_reader(method="mixup").fit(inputs, y)
+    make_reader(method="mixup", method_settings={"place": "embedding"}).fit(inputs, y)
+
+
+def test_plain_training_with_batches_of_the_users_own_is_that_of_skorch():
+    x, y = make_data(40)
+    inputs = {"numbers": x, "codes": np.arange(40) % 5}
+    order = {"iterator_train__sampler": torch.utils.data.SequentialSampler(range(40))}
+    found = []
+    for kind, own in ((AugmentedNetRegressor, {"method": "erm"}), (NeuralNetRegressor, {})):
+        net = make_reader(kind, **own, **order)  # which seeds the weights
+        found.append(net.fit(inputs, y).predict(inputs))
+    np.testing.assert_array_equal(*found)
+
+
+def test_ada_says_what_it_cannot_learn_from():
+    x, y = make_data(40)
+    inputs = {"numbers": x, "codes": np.arange(40) % 5}
+    net = make_reader(method="ada", method_settings={"place": "embedding", "clusters": 2})
+    with pytest.raises(
+        PlaceError, match=r"ADA learns from the inputs, at a layer too.*X\['codes'\]"
+    ):
+        net.fit(inputs, y)

@@ -325,3 +325,11 @@ def test_bad_arguments_are_named(sampler):
         sampler(y, 2, rank=1)
     with pytest.raises(ArgumentError, match="leave a batch for each of 3 processes"):
         len(sampler(y, 5, rank=0, world_size=3))
+
+
+@pytest.mark.parametrize("kind", [RandomBatchSampler, NearestBatchSampler])
+def test_a_trainer_that_puts_in_its_own_sampler_is_told_what_to_set(kind):
+    own = torch.utils.data.DistributedSampler(range(40), num_replicas=2, rank=0)
+    # What Lightning and Fabric call by default when several processes train.
+    with pytest.raises(TypeError, match=r"got DistributedSampler.*use_distributed_sampler=False"):
+        kind(own, batch_size=8, drop_last=False)

@@ -14,6 +14,7 @@ from regaug.augment import recomputation
 from regaug.augment.across import Across, AcrossRuns, RunBatches
 from regaug.augment.collate import Collate, CollateAndAugment, Get, Set
 from regaug.augment.layer import AtLayer
+from regaug.augment.layout import keep_layout
 from regaug.augment.limits import Company, Labels, Limits, Piece, code_labels, join_masks
 from regaug.augment.progress import SIZE, Progress
 from regaug.augment.structures import Batch, Joined
@@ -256,7 +257,8 @@ class Augmentation(nn.Module, Generic[Params]):
             if mask is not None or groups is not None:
                 check_batch(x, y)
                 limits = self._find_limits(x, y, mask, groups)
-            return self._augment_rows(x, y, limits)  # type: ignore[return-value]  # in their form
+            new_x, new_y = self._augment_rows(x, y, limits)
+            return keep_layout(new_x, x), new_y  # type: ignore[return-value]  # in their form
         rows_x, rows_y = Joined("x", x), Joined("y", y)
         limits = self._find_limits(x, rows_y.rows, mask, groups)
         new_x, new_y = self._augment_rows(rows_x.rows, rows_y.rows, limits)

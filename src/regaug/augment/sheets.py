@@ -22,7 +22,7 @@ class StoredSheets:
     def find(self, rows: Tensor) -> Sheets | None:
         """Return the sheets of some rows; None if one of them is not stored."""
         found = [self._places.get(key) for key in _keys(rows)]
-        return None if None in found else self.sheets[torch.tensor(found)]
+        return None if None in found else self.sheets[torch.tensor(found, device=self.rows.device)]
 
     @cached_property
     def _places(self) -> dict[bytes, int]:
@@ -59,7 +59,7 @@ class SheetTable:
             if own.knots is not None:
                 record.append(F.pad(own.knots, (0, missing, 0, fewer)).flatten(1))
             records.append(torch.cat(record, dim=1))
-        sizes = torch.tensor([0, *(len(record) for record in records)])
+        sizes = torch.tensor([0, *(len(record) for record in records)], device="cpu")
         self.firsts: list[int] = sizes.cumsum(0)[:-1].tolist()  # where each set begins
         self._records = torch.cat(records).to(dtype)
 

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import PackedSequence
 
+from regaug.augment.layout import keep_layout
 from regaug.exceptions import ArgumentError, ArgumentTypeError
 from regaug.functional.precision import cast as cast_to
 
@@ -43,7 +44,7 @@ class Joined:
             return rows
         widths = [tensor[0].numel() for _, tensor in self._tensors]
         new = iter(
-            cast_to(columns.reshape(len(rows), *old.shape[1:]), old.dtype)
+            keep_layout(cast_to(columns.reshape(len(rows), *old.shape[1:]), old.dtype), old)
             for columns, (_, old) in zip(
                 rows.split_with_sizes(widths, 1), self._tensors, strict=True
             )

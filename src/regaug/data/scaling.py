@@ -19,6 +19,9 @@ from regaug.exceptions import ArgumentError
 Values = NDArray[np.float64]
 # A positive target more skewed than that may be fitted on the log scale.
 _SKEWED = 2.0
+# From here on the squares of numbers, or their sums, leave the range of float64; beyond the second,
+# their differences.
+_LARGE, _LARGEST = 1e140, 1e307
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,10 +66,10 @@ class Scaler:
         check_finite(x=x)
         last = x.detach().cpu().double().movedim(axis, -1)
         columns = last.reshape(-1, last.shape[-1]).numpy()
-        std = columns.std(axis=0)
+        mean, std = _moments(columns)
         # Rounding gives a constant column a tiny spread that would blow up other rows.
         is_constant = (columns.min(axis=0) == columns.max(axis=0)) | (std == 0)
-        return cls(mean=columns.mean(axis=0), std=np.where(is_constant, 1.0, std), axis=axis)
+        return cls(mean=mean, std=np.where(is_constant, 1.0, std), axis=axis)
 
     @classmethod
     def _fit_some(cls, x: Tensor, mask: Tensor, axis: int) -> Self:
@@ -160,6 +163,22 @@ class Scalers:
             return new[:, 0] if is_flat else new
 
         return map_tensors(scaled, x)
+
+
+def _moments(columns: Values) -> tuple[Values, Values]:
+    """Return mean and standard deviation of every column, also where squares or sums overflow."""
+    largest = np.abs(columns).max(axis=0)
+    if largest.max() > _LARGEST:
+        place = int(largest.argmax())
+        raise ArgumentError(
+            f"`x` must have numbers of at most {_LARGEST:g} in size, or differences of them are "
+            f"infinite, got {largest[place]:g} in column {place}. Divide the column by a number."
+        )
+    if (largest < _LARGE).all():
+        return columns.mean(axis=0), columns.std(axis=0)
+    unit = np.where(largest < _LARGE, 1.0, largest)
+    columns = columns / unit
+    return columns.mean(axis=0) * unit, columns.std(axis=0) * unit
 
 
 def fit_inputs(x: Tensor, *, keep_flags: bool = True) -> Scaler | None:

@@ -91,7 +91,11 @@ def mean_and_spread(values: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
     """Return the weighted mean and standard deviation over the models, of ``(models, n, m)``."""
     weights = weights.reshape(-1, 1, 1)
     mean = (weights * values).sum(dim=0)
-    return mean, (weights * (values - mean).square()).sum(dim=0).sqrt()
+    apart = values - mean
+    largest = float(apart.abs().max()) if apart.numel() else 0.0
+    # Squares of very large numbers are infinite, those of very small ones zero.
+    unit = 1.0 if 1e-140 < largest < 1e140 or largest == 0.0 else largest
+    return mean, (weights * (apart / unit).square()).sum(dim=0).sqrt() * unit
 
 
 def combine(

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from regaug import methods
+from regaug import _random, methods
 from regaug._checks import check_integer, check_range
 from regaug._registry import lookup
 from regaug.data.base import Data
@@ -32,6 +32,7 @@ BLENDS = (AUTO, NETS, *BASELINES, "mean")
 QUICK_ROWS = 2_000
 
 
+@_random.plain_defaults()
 def fit(
     data: "Data | str | Path | pd.DataFrame",
     *,

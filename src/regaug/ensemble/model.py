@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from torch import Tensor
 
+from regaug import _random
 from regaug.data.tabular.sources import read_frame
 from regaug.data.tabular.table import Table
 from regaug.ensemble.component import combine
@@ -164,6 +165,7 @@ class Ensemble(Contents):
         """Return what the model is made of, in a line."""
         return describe(self.method, self.components)
 
+    @_random.plain_defaults()
     def predict(self, source: Any, *, interval: float | None = None) -> Prediction:
         """Predict new rows.
 
@@ -196,6 +198,7 @@ class Ensemble(Contents):
         """The level of intervals where none is asked for: 0.9, or what its few rows allow."""
         return None if self.calibration is None else min(0.9, self.calibration.highest)
 
+    @_random.plain_defaults()
     def predict_inputs(self, x: Tensor, *, interval: float | None = None) -> Prediction:
         """Predict from what :attr:`preparation` returns, ``(n, d)``."""
         if interval is not None and self.calibration is None:
@@ -273,6 +276,7 @@ class Ensemble(Contents):
         write_model(self, Path(folder), force=force)
 
     @classmethod
+    @_random.plain_defaults()
     def load(cls, folder: str | Path) -> Self:
         """Read a model that :meth:`save` wrote, after checking all of it; nothing is executed.
 

@@ -42,7 +42,7 @@ def nearest_partners(
     if isinstance(neighbors, Tensor):
         near = check_per_matrix("neighbors", neighbors, x.shape[:-2], low=1, whole=True)
     else:
-        near = torch.tensor(check_integer("neighbors", neighbors, 1))
+        near = torch.tensor(check_integer("neighbors", neighbors, 1), device=x.device)
     most = x.shape[-2] - 1
     if not most:
         return torch.zeros(draws.shape, dtype=torch.int64, device=x.device)
@@ -81,7 +81,7 @@ def assigned_partners(x: Tensor, *, order: Tensor, mask: Tensor | None = None) -
     check_partners("order", order, x.shape[:-1])
     _check_row_numbers("order", order, x)
     order, half = order.cpu(), x.shape[-2] // 2
-    partners = torch.arange(x.shape[-2]).expand_as(order).contiguous()
+    partners = torch.arange(x.shape[-2], device="cpu").expand_as(order).contiguous()
     if not torch.equal(order.sort().values, partners):
         raise ArgumentError("`order` must have every row of a batch once, got one twice.")
     if not half:

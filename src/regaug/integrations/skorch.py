@@ -8,8 +8,9 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 
 from regaug import _random, methods
+from regaug.augment import Identity
 from regaug.augment.structures import join
-from regaug.exceptions import ArgumentError, MissingExtraError, PlaceError
+from regaug.exceptions import ArgumentError, MissingExtraError, PlaceError, RegaugError
 from regaug.samplers import BatchSampler
 
 try:
@@ -80,7 +81,10 @@ class AugmentedNetRegressor(NeuralNetRegressor):  # type: ignore[misc]
         if not training or augmenting is None or augmenting.sampler is not None:
             return super().get_iterator(dataset, training=training)
         options = self.get_params_for("iterator_train")
-        for name in {"sampler", "batch_sampler"} & options.keys():
+        own_batches = {"sampler", "batch_sampler"} & options.keys()
+        if own_batches and augmenting.is_plain:
+            return super().get_iterator(dataset, training=training)
+        for name in own_batches:
             raise ArgumentError(
                 f"`iterator_train__{name}` must be left out: the method draws the batches. Choose "
                 'its sampler with method_settings={"sampler": ...}.'
@@ -136,6 +140,9 @@ class _Augmenting:
         self.augmentation, self.seed = self.ready.augmentation, net.seed
         self.at = self.ready.at(net.module_)
         self.device, self.epochs = net.device, epochs
+        self.is_identity = isinstance(self.augmentation, Identity)
+        # Nothing is augmented, and nobody has asked for batches of our own.
+        self.is_plain = self.is_identity and self.ready.settings["sampler"] == "random"
         self.sampler: BatchSampler | None = None
         self.steps, self.has_run, self.weight = 0, False, 1.0
         self.state = self.augmentation.generator.get_state()
@@ -147,7 +154,7 @@ class _Augmenting:
             x, y = unpack_data(batch)
             ys.append(to_tensor(y, device="cpu"))
             if self.augmentation.learns:
-                xs.append(join("X", to_tensor(x, device="cpu")))
+                xs.append(self._join(to_tensor(x, device="cpu")))
         y = torch.cat(ys)
         if xs:
             self.ready.fit(torch.cat(xs), y)
@@ -155,6 +162,17 @@ class _Augmenting:
             self.augmentation.to(self.device)
         self.sampler = self.ready.sampler(y, batch_size, drop_last=drop_last)
         return self.sampler
+
+    def _join(self, x: Any) -> Tensor:
+        try:
+            return join("X", x)
+        except RegaugError as error:
+            name = type(self.augmentation).__name__
+            raise PlaceError(
+                f"{name} learns from the inputs, at a layer too, and cannot learn from these: "
+                f"{error} Or choose a method that learns nothing, such as 'foma-rho' or 'mixup', "
+                'and a layer: method_settings={"place": ...}.'
+            ) from error
 
     def start_epoch(self, epoch: int) -> None:
         if self.sampler is not None:
@@ -174,6 +192,8 @@ class _Augmenting:
         """Return predictions for the augmented batch, its inputs and its targets."""
         self.augmentation.generator.set_state(self.state)
         self.has_run, self.weight = True, 1.0
+        if self.is_identity:  # whatever the inputs are
+            return infer(x), x, y
         if self.at is None or self.ready.inputs_too:
             x, y = self.augmentation(x, y)
             self.weight = self.augmentation.weight

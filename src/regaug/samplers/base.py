@@ -14,7 +14,7 @@ from torch.utils.data import Sampler
 from regaug import _random
 from regaug._checks import check_choice, check_finite, check_integer
 from regaug.augment.limits import Labels, code_labels
-from regaug.exceptions import ArgumentError
+from regaug.exceptions import ArgumentError, ArgumentTypeError
 
 Indices = NDArray[np.int64]
 Values = NDArray[np.float64]
@@ -293,6 +293,13 @@ def group_by_key(
 
 def _as_rows(y: Targets) -> Values:
     """Return the targets as the rows of a finite float64 array."""
+    if isinstance(y, Sampler):  # a trainer makes its own sampler, and a batch sampler of it
+        raise ArgumentTypeError(
+            f"`y` must be the targets, got {type(y).__name__}. It seems that Lightning wants to "
+            "share the samples out among processes, which this sampler does by itself: set "
+            "Trainer(use_distributed_sampler=False), or with Fabric "
+            "fabric.setup_dataloaders(loader, use_distributed_sampler=False)."
+        )
     # Through NumPy, because torch would read a list of Python floats as float32.
     rows = y.detach().cpu() if isinstance(y, Tensor) else torch.from_numpy(np.array(y))
     if rows.ndim < 1 or rows.numel() == 0:

@@ -27,7 +27,13 @@ from regaug.data import load
 from regaug.data.base import Part
 from regaug.data.scaling import Scaler
 from regaug.ensemble import Ensemble, fit_ensemble
-from regaug.exceptions import ArgumentError, CheckpointError, DivergedError, UnknownNameError
+from regaug.exceptions import (
+    ArgumentError,
+    ArgumentTypeError,
+    CheckpointError,
+    DivergedError,
+    UnknownNameError,
+)
 from regaug.integrations.sklearn import AugmentedMLPRegressor
 from regaug.integrations.sklearn.rows import StoppingRule
 from regaug.problems import Problem
@@ -44,6 +50,9 @@ bad = [(r["check_name"], r["status"], r["exception"]) for r in results if r["sta
 print(f"{len(results) - len(bad)} of {len(results)} checks of check_estimator passed", bad or "")
 sys.exit(len(bad))
 """
+
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*nets were trained for all max_iter")
 
 
 def small(method="foma-rho", **changes):
@@ -112,6 +121,16 @@ def test_a_large_offset_costs_no_digits():
     plain = small(max_iter=100).fit(x, y)
     difference = shifted.predict(x + 2.0**30) - 2.0**40 - plain.predict(x)
     assert np.abs(difference).max() < 1e-2
+
+
+@pytest.mark.parametrize("size", [1e-100, 1e154, 1e300])
+def test_numbers_whose_squares_are_infinite_are_learned_like_others(size):
+    x, y = make_rows()
+    expected, found = (
+        small(max_iter=2).fit(unit * x, unit * y).predict(unit * x, return_std=True)
+        for unit in (1.0, size)
+    )
+    np.testing.assert_allclose(np.divide(found, size), expected, rtol=1e-5)
 
 
 def test_it_learns_and_the_mean_of_the_members_is_predicted():
@@ -277,17 +296,76 @@ def test_auto_sees_what_hurts(early_stopping):
         ({"method_settings": {"rhoo": 1}}, UnknownNameError, "rho"),
         ({"method": "auto", "method_settings": {"rho": 0.5}}, ArgumentError, "Name a method"),
         ({"members": 0}, ArgumentError, "`members`"),
-        ({"hidden_layer_sizes": ()}, ArgumentError, "`hidden`"),
+        ({"hidden_layer_sizes": ()}, ArgumentError, "`hidden_layer_sizes` must give the width"),
+        ({"hidden_layer_sizes": (8, 0)}, ArgumentError, "`hidden_layer_sizes` must be at least 1"),
+        ({"hidden_layer_sizes": "ab"}, ArgumentTypeError, "`hidden_layer_sizes`"),
+        ({"hidden_layer_sizes": (8, 2.5)}, ArgumentTypeError, "`hidden_layer_sizes`"),
         ({"batch_size": "many"}, ArgumentError, "`batch_size`"),
         ({"validation_fraction": 0.6}, ArgumentError, "`validation_fraction`"),
-        ({"max_iter": 0}, ArgumentError, "`epochs`"),
+        ({"max_iter": 0}, ArgumentError, "`max_iter` must be at least 1"),
+        ({"max_iter": 2.5}, ArgumentTypeError, "`max_iter` must be a whole number"),
+        ({"learning_rate_init": 0.0}, ArgumentError, "`learning_rate_init` must be greater"),
+        ({"weight_decay": -1}, ArgumentError, "`weight_decay`"),
+        ({"n_iter_no_change": 0}, ArgumentError, "`n_iter_no_change` must be at least 1"),
+        ({"n_iter_no_change": 1.5}, ArgumentTypeError, "`n_iter_no_change`"),
+        ({"early_stopping": "no"}, ArgumentError, "`early_stopping` must be True or False"),
+        ({"linear": 1}, ArgumentError, "`linear`"),
+        ({"batch_size": 0}, ArgumentError, "`batch_size`"),
+        ({"frequencies": -1}, ArgumentError, "`frequencies`"),
+        ({"average": 2.0}, ArgumentError, "`average`"),
+        ({"method": 3}, ArgumentTypeError, "`method` must be the name"),
+        ({"method_settings": 3}, ArgumentTypeError, "`method_settings` must be a dict"),
     ],
 )
 def test_wrong_parameters_are_refused_by_fit(changes, error, words):
     x, y = make_rows(20)
     model = small(**changes)
-    with pytest.raises(error, match=words):
+    with pytest.raises(error, match=words) as caught:
         model.fit(x, y)
+    assert isinstance(caught.value, ValueError | TypeError)  # what a search expects
+
+
+def test_to_wait_for_ever_is_to_stop_never(tmp_path):
+    x, y = make_rows(80)
+    model = small(max_iter=40, n_iter_no_change=np.inf, learning_rate_init=0.1)
+    assert model.fit(x, y).n_iter_ == 40  # without a warning: nobody asked for an end
+    model.save(tmp_path)
+    assert AugmentedMLPRegressor.load(tmp_path).n_iter_no_change == np.inf
+
+
+def test_flags_and_numbers_may_be_those_of_numpy():
+    x, y = make_rows(80)
+    own = {"early_stopping": np.bool_(False), "linear": np.bool_(True), "members": np.int64(1)}
+    other = {"max_iter": np.int64(2), "hidden_layer_sizes": np.array([8, 8])}
+    found = small(**own, **other).fit(x, y).predict(x)
+    plain = small(
+        early_stopping=False, linear=True, members=1, max_iter=2, hidden_layer_sizes=(8, 8)
+    )
+    np.testing.assert_array_equal(found, plain.fit(x, y).predict(x))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_float32_in_float32_out(dtype, tmp_path):
+    x, y = (part.astype(np.float32) for part in make_rows())
+    model = small().fit(x.astype(dtype), y)
+    mean, spread = model.predict(x, return_std=True)
+    assert mean.dtype == spread.dtype == dtype
+    np.testing.assert_allclose(mean, small().fit(x.astype(float), y).predict(x), rtol=1e-4)
+    model.save(tmp_path)
+    again = AugmentedMLPRegressor.load(tmp_path).predict(x)
+    assert again.dtype == dtype
+    np.testing.assert_array_equal(again, mean)
+
+
+def test_it_says_when_it_would_have_gone_on():
+    x, y = make_rows(200)
+    with pytest.warns(ConvergenceWarning, match=r"2 of 2 nets .* all max_iter=3 epochs") as caught:
+        small(max_iter=3).fit(x, y)
+    assert caught[0].filename == __file__
+    for quiet in ({"max_iter": 300, "n_iter_no_change": 2}, {"early_stopping": False}):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            small(**quiet).fit(x, y)
 
 
 @pytest.mark.parametrize("early_stopping", [True, False])

@@ -5,10 +5,15 @@ import warnings
 
 import numpy as np
 import pandas as pd
+import polars
+import pyarrow
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from imblearn.base import is_sampler
 from imblearn.pipeline import Pipeline, make_pipeline
+from imblearn.utils.estimator_checks import estimator_checks_generator
+from scipy import sparse
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import Ridge
@@ -63,6 +68,17 @@ def test_originals_come_first_and_new_rows_follow(method):
     np.testing.assert_array_equal(new_y[:60], y)
     assert (~np.isin(new_y[60:], y)).mean() > 0.5
     assert np.isfinite(new_x).all()
+
+
+@pytest.mark.parametrize("size", [1e-100, 1e154, 1e300])
+@pytest.mark.parametrize("method", ["foma-rho", "cems", "ada", "smogn"])
+def test_numbers_whose_squares_are_infinite_make_the_same_rows(method, size):
+    x, y = make_arrays()
+    sampler = AugmentingSampler(method, random_state=0)
+    for new, expected in zip(
+        sampler.fit_resample(size * x, size * y), sampler.fit_resample(x, y), strict=True
+    ):
+        np.testing.assert_allclose(new / size, expected, rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.parametrize(("rows", "added"), [(1.0, 60), (0.25, 15), (3.0, 180), (7, 7), (1, 1)])
@@ -182,7 +198,7 @@ def test_targets_keep_their_kind():
     assert new.dtype == int
     assert new.name == "visits"
     _, new = AugmentingSampler("mixup", random_state=0).fit_resample(x.tolist(), y[:, :1].tolist())
-    assert new.shape == (120, 1)
+    assert np.shape(new) == (120, 1)
 
 
 def test_random_state_decides():
@@ -328,10 +344,95 @@ def test_imbalanced_learn_is_not_needed(monkeypatch):
     assert len(Fresh("mixup").fit_resample(x, y)[0]) == 120
 
 
+def test_the_baseline_of_a_grid_over_methods_returns_the_rows_as_they_are():
+    x, y = make_arrays()
+    for data in ((x, y), (x.tolist(), y.tolist()), (pd.DataFrame(x), pd.Series(y))):
+        new_x, new_y = AugmentingSampler("erm", rows=2.0).fit_resample(*data)
+        assert type(new_x) is type(data[0])
+        np.testing.assert_array_equal(new_x, x)
+        np.testing.assert_array_equal(new_y, y)
+    model = Pipeline([("sampler", AugmentingSampler(random_state=0)), ("model", Ridge())])
+    grid = GridSearchCV(model, {"sampler__method": ["erm", "mixup"]}, cv=2, error_score="raise")
+    scores = grid.fit(x, y).cv_results_["mean_test_score"]
+    assert scores[0] == pytest.approx(cross_val_score(Ridge(), x, y, cv=2).mean())
+
+
+CONTAINERS = {
+    "list": lambda x, y: (x.tolist(), y.tolist()),
+    "csr_matrix": lambda x, y: (sparse.csr_matrix(x), y),
+    "csc_array": lambda x, y: (sparse.csc_array(x), y),
+    "polars": lambda x, y: (polars.DataFrame(x, schema=list("abcd")), polars.Series("y", y)),
+    "two targets": lambda x, y: (polars.DataFrame(x), polars.DataFrame({"u": y, "v": -y})),
+    "arrow": lambda x, y: (polars.DataFrame(x).to_arrow(), pyarrow.array(y)),
+    "chunked": lambda x, y: (polars.DataFrame(x).to_arrow(), pyarrow.chunked_array([y[:9], y[9:]])),
+}
+
+
+def as_array(data):
+    if sparse.issparse(data):
+        return data.toarray()
+    return np.asarray(data.to_pandas() if hasattr(data, "to_pandas") else data)
+
+
+@pytest.mark.parametrize("kind", CONTAINERS)
+@pytest.mark.parametrize("rows", [0, 1.0])
+def test_what_came_in_another_form_goes_in_that_form(kind, rows):
+    x, y = make_arrays()
+    data = CONTAINERS[kind](x, y)
+    # A frame of numbers has the rows of an array.
+    wide = as_array(data[1])
+    expected = AugmentingSampler(random_state=0, rows=rows).fit_resample(x, wide)
+    sampler = AugmentingSampler(random_state=0, rows=rows)
+    found = sampler.fit(*data).fit_resample(*data)
+    for own, new, values in zip(data, found, expected, strict=True):
+        assert type(new) is type(own)
+        np.testing.assert_allclose(as_array(new), values, rtol=1e-12)
+        if hasattr(own, "schema"):
+            assert new.schema == own.schema
+
+
+def test_a_frame_of_polars_keeps_the_types_of_its_columns():
+    frame, y = make_frame()
+    frame = frame.drop(columns=["remark", "code"])
+    table = polars.from_pandas(frame).with_columns(polars.col("sold").cast(polars.Date))
+    for data in (table, table.to_arrow()):
+        new, _ = AugmentingSampler("mixup", random_state=0).fit_resample(data, y.to_numpy())
+        assert type(new) is type(data)
+        assert new.schema == data.schema
+        assert new.shape == (160, 10)
+        assert new[: len(frame)].equals(data)
+
+
+# About balancing classes, which a regression does not have, or about transforming columns.
+NOT_OURS = {
+    "check_target_type",
+    "check_samplers_one_label",
+    "check_samplers_fit",
+    "check_samplers_multiclass_ova",
+    "check_sampler_get_feature_names_out",
+    "check_sampler_get_feature_names_out_pandas",
+}
+# What imbalanced-learn's `parametrize_with_checks` goes through.
+CHECKS = {
+    check.func.__name__: check
+    for _, check in estimator_checks_generator(AugmentingSampler("mixup", random_state=0))
+}
+
+
+@pytest.mark.parametrize("name", sorted(CHECKS.keys() - NOT_OURS))
+def test_imbalanced_learns_checks_pass_but_for_those_of_classes(name):
+    CHECKS[name](AugmentingSampler("mixup", random_state=0))
+
+
+def test_imbalanced_learn_knows_it_for_a_sampler():
+    assert is_sampler(AugmentingSampler())
+    assert AugmentingSampler().__sklearn_tags__().sampler_tags is not None
+
+
 def test_methods_that_make_no_rows_are_refused():
     x, y = make_arrays()
-    with pytest.raises(ArgumentError, match="`method` must make new rows, got 'erm'"):
-        AugmentingSampler("erm").fit_resample(x, y)
+    with pytest.raises(ArgumentError, match="`method` must make new rows, got 'rare'"):
+        AugmentingSampler("rare").fit_resample(x, y)
     with pytest.raises(ArgumentError, match="`method` must act on inputs, got 'manifold-mixup'"):
         AugmentingSampler("manifold-mixup").fit_resample(x, y)
     with pytest.raises(ArgumentError, match="`method` must act on inputs, got 'foma' at 'layer'"):
@@ -353,6 +454,27 @@ def test_methods_that_make_no_rows_are_refused():
 def test_wrong_rows_are_named(rows, error, words):
     with pytest.raises(error, match=words):
         AugmentingSampler("mixup", rows=rows).fit_resample(*make_arrays())
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"method": "mixap"}, "Did you mean 'mixup'"),
+        ({"method": "manifold-mixup"}, "`method` must act on inputs"),
+        ({"method": 3}, "`method` must be the name"),
+        ({"method_settings": {"rhoo": 1}}, "Unknown setting 'rhoo'"),
+        ({"method_settings": {"alpha": -1.0}}, "`alpha`"),
+        ({"method_settings": 3}, "`method_settings` must be a dict"),
+        ({"rows": -1}, "`rows`"),
+        ({"rows": "many"}, "`rows`"),
+        ({"random_state": "a"}, "cannot be used to seed"),
+    ],
+)
+@pytest.mark.parametrize("call", ["fit", "fit_resample"])
+def test_wrong_parameters_are_refused_by_both_calls(parameters, words, call):
+    sampler = AugmentingSampler(**parameters)
+    with pytest.raises((ValueError, TypeError), match=words):
+        getattr(sampler, call)(*make_arrays())
 
 
 def test_inputs_that_cannot_be_used_are_refused():

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 BATCH_SIZE = 32
 
 
+@_random.plain_defaults()
 def generate(
     data: Data,
     *,
@@ -127,6 +128,7 @@ def array_names(data: ArrayData) -> tuple[list[str], list[str]]:
     return inputs, [f"target_{i}" for i in range(1, targets + 1)] if targets > 1 else ["target"]
 
 
+@_random.plain_defaults()
 def augment_rows(
     x: Tensor,
     y: Tensor,
@@ -145,10 +147,8 @@ def augment_rows(
     """
     if method == methods.SMOGN:
         return _rare_rows(x, y, changes, rows, seed)
-    always = {"p": 1.0, "anneal": None, "append": False}
-    ready = methods.get(method).prepare({**changes, **always}, seed=seed)
+    ready = prepare_maker(method, changes, seed=seed)
     augmentation = ready.augmentation
-    _check_usable(method, augmentation, ready.settings["place"])
     x_scaler, y_scaler = Scaler.fit(x), Scaler.fit(y)
     x, y = x_scaler.transform(x), y_scaler.transform(y)
     ready.fit(x, y, blocks=blocks)
@@ -179,6 +179,14 @@ def _rare_rows(
     new_x, new_y = known.make(drawn, sigma=own["sigma"])
     sources = known.rare[drawn.start].numpy()
     return x_scaler.inverse(new_x).numpy(), y_scaler.inverse(new_y).numpy(), sources
+
+
+def prepare_maker(method: str, changes: Mapping[str, object], *, seed: int = 0) -> methods.Prepared:
+    """Return a method that makes rows at full strength; refuse one that makes none."""
+    always = {"p": 1.0, "anneal": None, "append": False}
+    ready = methods.get(method).prepare({**changes, **always}, seed=seed)
+    _check_usable(method, ready.augmentation, ready.settings["place"])
+    return ready
 
 
 def _check_usable(method: str, augmentation: AnyAugmentation, place: object) -> None:

@@ -54,11 +54,13 @@ def read_about(model: Ensemble, kind: str, parameters: Sequence[str]) -> dict[st
     names, columns = about.get("feature_names"), len(model.preparation.scaler.mean)
     are_names = isinstance(names, list) and all(isinstance(name, str) for name in names)
     is_sound = (
-        set(about) == {"kind", "parameters", "feature_names", "is_flat", "n_iter", "inner_errors"}
+        set(about)
+        == {"kind", "parameters", "feature_names", "is_flat", "is_single", "n_iter", "inner_errors"}
         and isinstance(own, dict)
         and set(own) == set(parameters)
         and (names is None or (are_names and len(names) == columns))
         and isinstance(about["is_flat"], bool)
+        and isinstance(about["is_single"], bool)
         and (len(model.targets) == 1 or not about["is_flat"])
         and type(about["n_iter"]) is int
         and isinstance(about["inner_errors"], dict)

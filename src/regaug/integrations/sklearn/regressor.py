@@ -1,5 +1,7 @@
 """A regressor for scikit-learn: an ensemble of small nets, trained with augmentation."""
 
+import math
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,29 +11,29 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from regaug import methods
-from regaug._checks import check_choice, check_integer, check_range
+from regaug import _random
 from regaug.data.base import Part
 from regaug.data.scaling import Scaler
 from regaug.ensemble import Component, Ensemble
 from regaug.ensemble.contents import AUTO
-from regaug.ensemble.fit import MOST_MEMBERS
 from regaug.ensemble.members import train_members
 from regaug.ensemble.prepared import default_names
 from regaug.ensemble.scale import Bounds, TargetScale
-from regaug.exceptions import ArgumentError
 from regaug.integrations.sklearn.folder import KEY, as_plain, make_preparation, read_about
+from regaug.integrations.sklearn.parameters import check_regressor, hidden_widths, patience
 from regaug.integrations.sklearn.rows import StoppingRule
 from regaug.problems import Problem
 from regaug.studies.auto import choose_run
 from regaug.studies.plan import QUICK_METHODS
-from regaug.training import Settings
+from regaug.training import RunResult, Settings
 from regaug.training.recipe import HIDDEN, default_recipe
 
 Values = NDArray[np.float64]
+_FLOATS = (np.float64, np.float32)  # what is none of these becomes the first
 # Where this estimator starts from other settings than the method does. Beside annealing, batches of
 # nearest targets gained nothing on the average of small tables, and they take longer to make.
 STARTS = {name: {"sampler": "random"} for name in ("foma", "foma-rho")}
@@ -58,7 +60,8 @@ class AugmentedMLPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc
         linear: Whether a ridge regression comes first, and the nets learn what it leaves.
         relevance: Whether columns that matter more are larger inputs of the nets.
         average: Share that the running mean of the weights keeps in every epoch; 0 for no mean.
-        max_iter: Passes over the training rows, at most.
+        max_iter: Passes over the training rows, at most; a ``ConvergenceWarning`` says when most
+            nets would have gone on.
         batch_size: Rows in a batch; ``"auto"`` is 32, and more from 1,024 rows on. Fewer training
             rows than that make one batch.
         learning_rate_init: Step size of the optimizer, AdamW.
@@ -68,7 +71,7 @@ class AugmentedMLPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc
             rows are trained on and the last epoch is kept.
         validation_fraction: Share of the rows that a net puts aside, in (0, 0.5].
         n_iter_no_change: Stop a net after so many epochs without progress on those rows, or after
-            half as many as led to its best one if that is more.
+            half as many as led to its best one if that is more; ``np.inf`` never stops one.
         random_state: As everywhere in scikit-learn: an int gives the same model in every call.
         verbose: Show a progress bar.
 
@@ -105,7 +108,7 @@ class AugmentedMLPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc
         weight_decay: float = 1e-2,
         early_stopping: bool = True,
         validation_fraction: float = 0.125,
-        n_iter_no_change: int = 15,
+        n_iter_no_change: float = 15,
         random_state: Any = None,
         verbose: bool = False,
     ) -> None:
@@ -127,22 +130,22 @@ class AugmentedMLPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc
         self.random_state = random_state
         self.verbose = verbose
 
+    @_random.plain_defaults()
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:  # noqa: N803
         """Train the nets on inputs ``(n, d)`` and targets ``(n,)`` or ``(n, m)``.
 
         Arrays or frames of finite numbers, at least two rows. Returns this estimator.
         """
         inputs, targets = validate_data(
-            self, X, y, dtype=np.float64, multi_output=True, y_numeric=True, ensure_min_samples=2
+            self, X, y, dtype=_FLOATS, multi_output=True, y_numeric=True, ensure_min_samples=2
         )
+        check_regressor(self.get_params(deep=False))
+        self._is_single = inputs.dtype == targets.dtype == np.float32
         # Copies: torch warns of memory that must not be written to. The order of a frame's numbers
         # in memory must not change how they are rounded.
         inputs, targets = (np.array(part, np.float64, order="C") for part in (inputs, targets))
-        settings, share = self._settings(len(targets)), self.validation_fraction
-        share = check_range("validation_fraction", share, 0.0, 0.5, open_low=True)
-        stopping = StoppingRule(bool(self.early_stopping), share)
-        members = check_integer("members", self.members, 1, MOST_MEMBERS)
-        hidden = tuple(np.atleast_1d(self.hidden_layer_sizes).tolist())
+        settings, hidden = self._settings(len(targets)), hidden_widths(self.hidden_layer_sizes)
+        stopping = StoppingRule(bool(self.early_stopping), self.validation_fraction)
 
         columns = targets.reshape(len(targets), -1)
         x_scaler, scale = (
@@ -162,7 +165,7 @@ class AugmentedMLPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc
             choice = choose_run(problem, settings=own, seed=settings.seed)
             method, errors = choice.run.method, dict(choice.errors)
         trained = train_members(
-            stopping.splits(whole, members, settings.seed),
+            stopping.splits(whole, int(self.members), settings.seed),
             method,
             _start(method, settings),
             hidden=hidden,
@@ -180,20 +183,26 @@ class AugmentedMLPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc
         self.method_, self.inner_errors_ = method, errors
         self.n_iter_ = max(len(result.history) for result in trained.results)
         self.n_outputs_, self._is_flat = columns.shape[1], targets.ndim == 1
+        _warn_of_too_few_epochs(trained.results, settings)
         return self
 
+    @_random.plain_defaults()
     def predict(self, X: ArrayLike, return_std: bool = False) -> Any:  # noqa: N803
-        """Predict rows: ``(n,)`` or ``(n, m)``, as ``y`` had.
+        """Predict rows: ``(n,)`` or ``(n, m)``, as ``y`` had; float32 if all of `fit` was.
 
         ``return_std`` also returns the standard deviation over the members: how much they disagree,
         not how far off they may be.
         """
         check_is_fitted(self)
-        inputs = validate_data(self, X, dtype=np.float64, reset=False)
-        rows = torch.from_numpy(np.array(inputs, order="C"))
+        inputs = validate_data(self, X, dtype=_FLOATS, reset=False)
+        rows = torch.from_numpy(np.array(inputs, np.float64, order="C"))
         found = self.model_.predict_inputs(self.model_.preparation.scaler.transform(rows))
         both = found.mean, found.spread
-        mean, spread = ((part[:, 0] if self._is_flat else part).numpy() for part in both)
+        dtype = np.float32 if self._is_single else np.float64
+        mean, spread = (
+            (part[:, 0] if self._is_flat else part).numpy().astype(dtype, copy=False)
+            for part in both
+        )
         return (mean, spread) if return_std else mean
 
     def save(self, folder: str | Path, *, force: bool = False) -> None:
@@ -211,6 +220,7 @@ class AugmentedMLPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc
             "parameters": {name: as_plain(name, value) for name, value in parameters.items()},
             "feature_names": self._feature_names(),
             "is_flat": self._is_flat,
+            "is_single": self._is_single,
             "n_iter": self.n_iter_,
             "inner_errors": self.inner_errors_,
         }
@@ -225,37 +235,29 @@ class AugmentedMLPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc
         estimator.model_, estimator.method_ = replace(model, about={}), model.method
         estimator.inner_errors_, estimator.n_iter_ = about["inner_errors"], about["n_iter"]
         estimator.n_outputs_, estimator._is_flat = len(model.targets), about["is_flat"]
+        estimator._is_single = about["is_single"]
         estimator.n_features_in_ = len(model.preparation.scaler.mean)
         if about["feature_names"] is not None:
             estimator.feature_names_in_ = np.array(about["feature_names"], dtype=object)
         return estimator
 
     def _settings(self, rows: int) -> Settings:
-        own = dict(self.method_settings or {})
-        if self.method == AUTO and own:
-            raise ArgumentError(
-                f'`method_settings` must be None with method="auto", got {own!r}: each method that '
-                "is compared has settings of its own. Name a method."
-            )
-        if self.method != AUTO:
-            methods.get(self.method).settings(**own)  # an error before anything is trained
         size = self.batch_size
         if isinstance(size, str):
-            check_choice("batch_size", size, ("auto",))
             size = default_recipe(rows).batch_size
         return Settings(
             epochs=self.max_iter,
             batch_size=size,
             learning_rate=self.learning_rate_init,
             weight_decay=self.weight_decay,
-            patience=self.n_iter_no_change,
+            patience=patience(self.n_iter_no_change),
             patience_share=0.5,
             frequencies=self.frequencies,
-            linear=self.linear,
-            relevance=self.relevance,
+            linear=bool(self.linear),
+            relevance=bool(self.relevance),
             average=self.average,
             seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
-            method_settings=own,
+            method_settings=dict(self.method_settings or {}),
         )
 
     def _feature_names(self) -> list[str] | None:
@@ -271,6 +273,19 @@ class AugmentedMLPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc
 def _start(method: str, settings: Settings) -> Settings:
     """Return the settings of a method where they are not given otherwise."""
     return replace(settings, method_settings={**STARTS.get(method, {}), **settings.method_settings})
+
+
+def _warn_of_too_few_epochs(results: Sequence[RunResult], settings: Settings) -> None:
+    """Warn, as scikit-learn does, where most nets that could stop early went on to the end."""
+    could_stop = [own for own in results if not math.isnan(own.history[-1].validation)]
+    to_the_end = sum(own.ending == "finished" for own in could_stop)
+    if settings.patience is not None and 2 * to_the_end > len(could_stop):
+        warnings.warn(
+            f"{to_the_end} of {len(could_stop)} nets were trained for all max_iter="
+            f"{settings.epochs} epochs and might still get better. Increase `max_iter`.",
+            ConvergenceWarning,
+            stacklevel=4,  # the defaults of torch are changed in between
+        )
 
 
 def _target_names(y: Any, targets: int) -> tuple[str, ...]:

@@ -1,7 +1,8 @@
 """New rows for any scikit-learn estimator: a step of imbalanced-learn's pipeline, or alone."""
 
+import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from numbers import Integral
 from typing import Any, Self, TypeAlias
 
@@ -12,13 +13,17 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, check_consistent_length, check_random_state
 from sklearn.utils.validation import validate_data
 
+from regaug import methods
 from regaug._checks import check_integer, check_range
 from regaug.data.tabular.columns import Column, fit_column
-from regaug.data.tabular.generation import augment_rows
+from regaug.data.tabular.generation import augment_rows, prepare_maker
 from regaug.data.tabular.restoration import restore
 from regaug.data.tabular.texts import Floats
 from regaug.exceptions import ArgumentTypeError, DataError, NonFiniteError
+from regaug.integrations.sklearn.containers import open_rows
+from regaug.integrations.sklearn.parameters import check_method
 
+_PLAIN = "erm"  # makes no rows
 _LARGEST_WHOLE = 2**53  # beyond, a float does not tell whole numbers apart
 Columns: TypeAlias = Any  # an array, a series or a frame
 
@@ -38,8 +43,8 @@ class AugmentingSampler(BaseEstimator):  # type: ignore[misc]
     rare, whole numbers from 2^53) keep the value of the row that it starts from.
 
     Args:
-        method: One of ``regaug.methods.names()`` that acts on inputs; ``"erm"`` makes no rows. Or
-            ``"smogn"``, which makes rows where targets are rare
+        method: One of ``regaug.methods.names()`` that acts on inputs; ``"erm"`` returns the rows
+            as they are. Or ``"smogn"``, which makes rows where targets are rare
             (``method_settings={"focus": "high"}``).
         rows: How many new rows: a float is a share of the rows that are there (1.0 doubles
             them), an int a number. 0 adds none.
@@ -73,23 +78,41 @@ class AugmentingSampler(BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Columns, y: Columns) -> Self:  # noqa: N803
         """Check the rows as :meth:`fit_resample` does, and make none."""
-        self._check(X, y)
+        self._check_parameters()
+        self._check(open_rows(X).rows, open_rows(y).rows)
         return self
 
     def fit_resample(self, X: Columns, y: Columns) -> tuple[Columns, Columns]:  # noqa: N803
         """Return the rows, followed by new ones, with the same names and types.
 
         Args:
-            X: Inputs ``(n, d)``: an array, or a pandas frame, whose index then counts from 0.
-            y: Targets ``(n,)`` or ``(n, m)``: an array, a series or a frame of finite numbers.
+            X: Inputs ``(n, d)``: an array, or a pandas frame, whose index then counts from 0. A
+                list, a frame of polars, a table of Arrow or a sparse matrix, which is made dense
+                for a while, comes back as such.
+            y: Targets ``(n,)`` or ``(n, m)``: an array, a series or a frame of finite numbers, or
+                one of these.
         """
-        X, y = self._check(X, y)  # noqa: N806
+        self._check_parameters()
+        own_x, own_y = open_rows(X), open_rows(y)
+        X, y = self._check(own_x.rows, own_y.rows)  # noqa: N806
+        share = self.rows
+        rows = int(share) if isinstance(share, Integral) else round(share * len(X))
+        if rows == 0 or self.method == _PLAIN:
+            return own_x.below(X), own_y.below(y)
+        more_x, more_y = self._resample(X, y, rows)
+        return own_x.below(more_x), own_y.below(more_y)
+
+    def _check_parameters(self) -> None:
+        check_method(self.method, self.method_settings)
+        if self.method not in (_PLAIN, methods.SMOGN):
+            prepare_maker(self.method, self.method_settings or {})
         if isinstance(self.rows, Integral):
-            rows = check_integer("rows", self.rows, 0)
+            check_integer("rows", self.rows, 0)
         else:
-            rows = round(check_range("rows", self.rows, 0.0) * len(X))
-        if rows == 0:
-            return X, y
+            check_range("rows", self.rows, 0.0)
+        check_random_state(self.random_state)
+
+    def _resample(self, X: Columns, y: Columns, rows: int) -> tuple[Columns, Columns]:  # noqa: N803
         inputs, targets = _read(X), _read_targets(y)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         own_x, own_y = (torch.from_numpy(_encode(parts)) for parts in (inputs, targets))
@@ -116,9 +139,26 @@ class AugmentingSampler(BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        tags.estimator_type = "sampler"
+        tags.input_tags.sparse = True
+        if (
+            sys.modules.get("imblearn") is not None
+        ):  # whose own tags say more, and which takes long to import
+            tags = _tags_of_imblearn(tags)
         tags.target_tags.required = True
         tags.target_tags.multi_output = True
         return tags
+
+
+def _tags_of_imblearn(tags: Any) -> Any:
+    """Return the same tags as imbalanced-learn's, which has some for samplers."""
+    from imblearn.utils._tags import InputTags, SamplerTags, Tags
+
+    def values(own: Any) -> dict[str, Any]:
+        return {part.name: getattr(own, part.name) for part in fields(own)}
+
+    inputs = InputTags(**values(tags.input_tags), dataframe=True)
+    return Tags(**{**values(tags), "input_tags": inputs, "sampler_tags": SamplerTags()})
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import torch
 from torch import Tensor
 
-from regaug import formatting
+from regaug import _random, formatting
 from regaug._checks import check_choice, check_integer
 from regaug.data.base import Split
 from regaug.exceptions import ArgumentError, ArgumentTypeError
@@ -19,6 +19,7 @@ from regaug.training.stacked.training import Training
 MOST_RUNS = 32
 
 
+@_random.plain_defaults()
 def fit_many(
     data: Split | Sequence[Split],
     method: str,
