@@ -26,6 +26,7 @@ NAMES = (
     "epbeta-mixup",
     "sk-mixup",
     "feature-mix",
+    "teacher-rows",
     "rare",
 )
 

@@ -93,7 +93,7 @@ def names() -> tuple[str, ...]:
 
     Example:
         >>> names()[:3], names()[-2:]
-        (('erm', 'noise', 'mixup'), ('feature-mix', 'rare'))
+        (('erm', 'noise', 'mixup'), ('teacher-rows', 'rare'))
     """
     return tuple(METHODS)
 
