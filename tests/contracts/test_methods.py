@@ -22,7 +22,7 @@ def cases():
             yield pytest.param(name, check, marks=marks, id=f"{check.__name__}-{name}")
 
 
-@pytest.mark.parametrize(("name", "check"), cases())
+@pytest.mark.parametrize(("name", "check"), list(cases()))
 def test_nothing_is_missing(name, check):
     assert list(check(methods.get(name))) == []
 
