@@ -222,8 +222,10 @@ class TeacherRows(Augmentation[TeacherParams]):
             limits = {} if self._groups is None else {"groups": self._groups[own]}
             if maker.learns:
                 maker.fit(x[own], y[own], **limits)
+            # Where nobody meets anybody else, a fold is a batch.
+            size = len(own) if maker.company == "none" else _BATCH
             for number in range(count):
-                for some in torch.split(_random.permutation(len(own), draws), _BATCH):
+                for some in torch.split(_random.permutation(len(own), draws), size):
                     rows = own[some]
                     limits = {} if self._groups is None else {"groups": self._groups[rows]}
                     new[rows, number] = maker(x[rows], y[rows], **limits)[0]
