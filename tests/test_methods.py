@@ -26,6 +26,7 @@ NAMES = (
     "epbeta-mixup",
     "sk-mixup",
     "feature-mix",
+    "teacher-rows",
     "rare",
 )
 
@@ -137,7 +138,7 @@ def test_groups_change_the_batches_of_those_who_need_company(name):
     sampler, plain = ready.sampler(y, 10, groups=labels), ready.sampler(y, 10)
     assert len(sampler) == len(plain) == 6
     of_one = [len(labels[batch].unique()) == 1 for batch in sampler]
-    if name in ("erm", "noise", "cems", "rare"):
+    if name in ("erm", "noise", "cems", "teacher-rows", "rare"):
         sampler.set_epoch(0)
         assert list(sampler) == list(plain)
     elif name == "c-mixup":
@@ -244,9 +245,12 @@ def test_settings_act_only_where_it_is_possible(name, reach, allowed):
     ("reach", "left_out"),
     [
         (NO_LAYER, ["manifold-mixup"]),
-        (CODES, ["ada", "cems", "feature-mix"]),
+        (CODES, ["ada", "cems", "feature-mix", "teacher-rows"]),
         (PASSED_BY, []),
-        (Reach(inputs=False, pairs=False), ["c-mixup", "ada", "cems", "feature-mix"]),
+        (
+            Reach(inputs=False, pairs=False),
+            ["c-mixup", "ada", "cems", "feature-mix", "teacher-rows"],
+        ),
         (Reach(inputs=False, layers=False), list(NAMES[1:-1])),  # batches are drawn anywhere
     ],
 )

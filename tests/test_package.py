@@ -16,6 +16,7 @@ PUBLIC = {
     "CMixup",
     "Compose",
     "FeatureMix",
+    "TeacherRows",
     "GaussianNoise",
     "Identity",
     "KernelPairSampler",

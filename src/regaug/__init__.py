@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         Identity,
         Mixup,
         SKMixup,
+        TeacherRows,
     )
     from regaug.dimension import linear_dimension, two_nn
     from regaug.ensemble.entry import fit
@@ -50,6 +51,7 @@ __all__ = [
     "RareSampler",
     "SKMixup",
     "Study",
+    "TeacherRows",
     "WeightedBatchSampler",
     "compare",
     "data",

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from sklearn.linear_model import Ridge
 from torch.utils.data import DataLoader, TensorDataset
 
 from regaug import (
@@ -14,6 +15,7 @@ from regaug import (
     GaussianNoise,
     Mixup,
     SKMixup,
+    TeacherRows,
     augment,
 )
 from regaug.testing.augmentations import AUGMENTATION_CHECKS, make_ready
@@ -25,6 +27,9 @@ AUGMENTATIONS = {
 # Every augmentation with its defaults, and settings that change what it does to a batch.
 CASES = {
     **AUGMENTATIONS,
+    # With a teacher that is quick: the others are tried as one of the methods.
+    "teacherrows": lambda: TeacherRows(Ridge(), folds=2, count=2),
+    "teacher-rows of its own": lambda: TeacherRows(Ridge(), rows=FeatureMix(), count=2),
     "foma two_nn": lambda: FOMA(k="two_nn"),
     "foma two_nn_data": lambda: FOMA(k="two_nn_data"),
     "foma leading": lambda: FOMA(k=2, scale="leading", center=True),
@@ -46,7 +51,13 @@ CASES = {
 
 
 # Variations of classes that are among the others too.
-VARIED = ("sk-mixup inputs", "sk-mixup two warps", "noise relative", "feature-mix keep")
+VARIED = (
+    "sk-mixup inputs",
+    "sk-mixup two warps",
+    "noise relative",
+    "feature-mix keep",
+    "teacher-rows of its own",
+)
 
 
 @pytest.fixture(

@@ -4,6 +4,7 @@ from dataclasses import fields, is_dataclass
 
 import pytest
 import torch
+from sklearn.linear_model import Ridge
 from torch import Tensor
 
 from regaug import (
@@ -16,6 +17,7 @@ from regaug import (
     GaussianNoise,
     Mixup,
     SKMixup,
+    TeacherRows,
     augment,
 )
 
@@ -28,6 +30,7 @@ CASES = {
         name: lambda run, kind=kind, **options: kind(**options)
         for name, kind in AUGMENTATIONS.items()
     },
+    "teacherrows": lambda run, **o: TeacherRows(Ridge(), folds=2, count=1 + run, **o),
     "foma rho": lambda run, **o: FOMA(0.5 + run, rho=0.5 + 0.1 * run, **o),
     "foma rho 0 and 1": lambda run, **o: FOMA(rho=float(run % 2), **o),
     "foma k": lambda run, **o: FOMA(k=run, **o),

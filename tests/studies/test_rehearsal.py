@@ -219,12 +219,12 @@ def test_what_needs_a_layer_is_left_out_where_none_is_named():
 
 def test_with_codes_methods_act_at_the_layer_if_they_learn_nothing_from_the_inputs():
     kept, said = leave_out(tokens(places=["embedding"]), ALL)
-    assert set(ALL) - set(kept) == {"ada", "cems", "feature-mix"}
+    assert set(ALL) - set(kept) == {"ada", "cems", "feature-mix", "teacher-rows"}
     assert said == [
         "The inputs have codes (torch.int64), with nothing between them: methods act at embedding, "
         "as `places` says.",
-        "ada, cems, feature-mix are left out: the inputs are codes, with nothing to learn from. "
-        "Numbers are given as .float().",
+        "ada, cems, feature-mix, teacher-rows are left out: the inputs are codes, with nothing to "
+        "learn from. Numbers are given as .float().",
     ]
 
 
@@ -256,7 +256,7 @@ def test_where_a_part_of_a_sample_goes_past_the_layer_pairs_are_not_used_up_ther
     )
     assert not rehearse(problem).reach.pairs
     kept, said = leave_out(problem, ALL)
-    assert set(ALL) - set(kept) == {"c-mixup", "ada", "cems", "feature-mix"}
+    assert set(ALL) - set(kept) == {"c-mixup", "ada", "cems", "feature-mix", "teacher-rows"}
     assert any(
         note.startswith("c-mixup is left out: a part of each sample goes past embedding")
         for note in said

@@ -13,7 +13,7 @@ from regaug.studies.verdict import make_verdict
 ERM = np.array([1.0, 1.2, 0.9, 1.1, 1.0, 1.3])
 # Differs from split to split, and on average not at all.
 NOISE = 0.01 * np.array([1.0, -1.0, 2.0, -2.0, 3.0, -3.0])
-BASELINES = ("mean", "last-value", "ridge", "boosting")
+BASELINES = ("mean", "last-value", "ridge", "boosting", "trees")
 NONE = "No augmentation differs from plain training on this data."
 KEEP = "Keep it plain."
 
@@ -429,6 +429,27 @@ def test_new_rows_have_to_help_more_than_old_ones_once_more():
         {"mixup": times(1.0), "repeats": times(0.9)},
     ):
         assert "cannot be told from training rows" not in verdict_of_rows(errors).text
+
+
+def test_what_learned_from_teachers_is_compared_with_the_best_of_them():
+    def text(**errors):
+        return verdict_of(errors).text
+
+    tied = text(teacher_rows=times(1.0), boosting=times(1.0, -1.0))
+    assert "The teacher of teacher-rows, boosting, stands beside: the nets cannot be told" in tied
+    worse = text(teacher_rows=times(1.0), boosting=times(0.8), trees=times(0.9))
+    assert "Of the teachers of teacher-rows (boosting and trees) boosting is the best" in worse
+    assert "boosting is the best: the nets are worse than it by 25 % (" in worse
+    better = text(teacher_rows=times(0.8), boosting=times(1.0))
+    assert "the nets are better than it by 20 % (" in better
+    for others in ({"boosting": times(0.8)}, {"teacher_rows": times(1.0), "ridge": times(0.8)}):
+        assert "teacher" not in text(**others).replace("teacher-rows", "")
+    assert "teacher of" not in verdict_of_rows({"teacher-rows": times(1.0), "boosting": ERM}).text
+
+
+def test_where_more_is_better_a_teacher_may_still_be_worse():
+    errors = {"teacher_rows": 0.5 + 0.1 * times(1.0), "boosting": 0.3 + 0.1 * times(1.0)}
+    assert "the nets are better than it by 0.2" in verdict_of(errors, metric="r2").text
 
 
 def test_rows_that_hurt_are_named():

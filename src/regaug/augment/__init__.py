@@ -9,6 +9,7 @@ from regaug.augment.foma import FOMA
 from regaug.augment.mixup import CMixup, Mixup
 from regaug.augment.noise import GaussianNoise
 from regaug.augment.sk_mixup import SKMixup
+from regaug.augment.teacher_rows import TeacherRows
 
 __all__ = [
     "ADA",
@@ -22,4 +23,5 @@ __all__ = [
     "Identity",
     "Mixup",
     "SKMixup",
+    "TeacherRows",
 ]

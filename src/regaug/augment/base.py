@@ -1,6 +1,6 @@
 """What every augmentation shares: when it acts, on what, and where its randomness comes from."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, Self, TypeAlias, TypeVar
 
@@ -55,6 +55,8 @@ class Augmentation(nn.Module, Generic[Params]):
     params: Params
     #: Whether :meth:`fit` learns anything from the training rows.
     learns: bool = False
+    #: Whether new targets are what it has learned itself, not made of those of a batch.
+    teaches: bool = False
     #: Whether a batch is samples followed by their partners, of which the samples come out.
     paired: bool = False
     #: Whether :attr:`weight` can be anything but 1.
@@ -186,6 +188,13 @@ class Augmentation(nn.Module, Generic[Params]):
 
         ``blocks`` has a number for every column, equal ones for those of a block, as
         ``split.blocks`` of a table. Told before :meth:`fit`.
+        """
+
+    def restate(self, learned: Callable[[Tensor, Tensor], Tensor]) -> None:
+        """Let new targets be what a training learns instead of them; for those that teach.
+
+        ``learned(x, y)`` returns that for rows ``(n, d)`` and targets ``(n, m)``. Told after
+        :meth:`fit`, to which the targets themselves were given.
         """
 
     def draw(self, x: Tensor, y: Tensor) -> Params:

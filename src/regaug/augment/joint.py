@@ -30,6 +30,13 @@ def joint_rows(x: Tensor, y: Tensor, dtype: torch.dtype | None = None) -> Tensor
     return torch.cat([as_rows(x).detach().to(dtype), as_rows(y).detach().to(dtype)], dim=1)
 
 
+def row_keys(rows: Tensor) -> list[bytes]:
+    """Return the bytes of every row ``(n, columns)``, to look it up by."""
+    values = rows.detach().cpu().contiguous().numpy()
+    keys: list[bytes] = values.view(f"V{values.shape[1] * values.itemsize}").ravel().tolist()
+    return keys
+
+
 def joint_dimension(x: Tensor, y: Tensor) -> int:
     """Return TwoNN's estimate for the joint rows, rounded up, less than their columns."""
     check_finite(x=x, y=y)

@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
+from regaug.augment.joint import row_keys
 from regaug.functional.curvature import Sheets
 
 
@@ -21,13 +22,13 @@ class StoredSheets:
 
     def find(self, rows: Tensor) -> Sheets | None:
         """Return the sheets of some rows; None if one of them is not stored."""
-        found = [self._places.get(key) for key in _keys(rows)]
+        found = [self._places.get(key) for key in row_keys(rows)]
         return None if None in found else self.sheets[torch.tensor(found, device=self.rows.device)]
 
     @cached_property
     def _places(self) -> dict[bytes, int]:
         """The place of each row by its bytes."""
-        return {key: place for place, key in enumerate(_keys(self.rows))}
+        return {key: place for place, key in enumerate(row_keys(self.rows))}
 
     @property
     def form(self) -> tuple[object, ...]:
@@ -73,9 +74,3 @@ class SheetTable:
         if self._has_knots:
             knots = rest.view(-1, self._features, self.d)
         return Sheets(size, knots, directions.view(-1, self._columns, width)).offsets(eta)
-
-
-def _keys(rows: Tensor) -> list[bytes]:
-    values = rows.detach().cpu().contiguous().numpy()
-    keys: list[bytes] = values.view(f"V{values.shape[1] * values.itemsize}").ravel().tolist()
-    return keys

@@ -30,10 +30,19 @@ METHODS = {
     "epbeta-mixup": "mixup that keeps the spread of the data",
     "sk-mixup": "mixup that mixes far samples less",
     "feature-mix": "swaps some columns of every sample for those of a random other one",
+    "teacher-rows": "takes new samples near the data, labeled by boosting, trees or a process",
     "rare": "draws samples with rare targets more often",
 }
 # Those that a study tries only if they are named.
-UNUSUAL = ("k-mixup", "neighbor-mixup", "epbeta-mixup", "sk-mixup", "feature-mix", "rare")
+UNUSUAL = (
+    "k-mixup",
+    "neighbor-mixup",
+    "epbeta-mixup",
+    "sk-mixup",
+    "feature-mix",
+    "teacher-rows",
+    "rare",
+)
 # Those that make rows, and nothing else.
 MAKERS = {"smogn": "makes rows where targets are rare"}
 FOCUSES = ("high", "low", "both")

@@ -39,6 +39,7 @@ __all__ = [
     "is_for_rare",
     "names",
     "register",
+    "teachers_of",
     "usual",
 ]
 
@@ -93,7 +94,7 @@ def names() -> tuple[str, ...]:
 
     Example:
         >>> names()[:3], names()[-2:]
-        (('erm', 'noise', 'mixup'), ('feature-mix', 'rare'))
+        (('erm', 'noise', 'mixup'), ('teacher-rows', 'rare'))
     """
     return tuple(METHODS)
 
@@ -124,6 +125,16 @@ def is_for_rare(name: str) -> bool:
     """
     known = MAKERS if name in MAKERS else METHODS
     return name in known and known[name].for_rare
+
+
+def teachers_of(name: str) -> tuple[str, ...]:
+    """Return the baselines that may label the rows of the method called ``name``; none for most.
+
+    Example:
+        >>> teachers_of("teacher-rows"), teachers_of("mixup"), teachers_of("nets")
+        (('boosting', 'trees', 'gp'), (), ())
+    """
+    return METHODS[name].teachers if name in METHODS else ()
 
 
 def get(name: str) -> Method:

@@ -1,6 +1,6 @@
 """A method, and the one way from it to the parts of a training."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from inspect import signature
 from typing import Any, Protocol, Self
@@ -70,6 +70,8 @@ class Method:
         usual: Whether a study tries it when nobody says which methods to try.
         for_rare: Whether it is meant for rare targets: it gives up some of the error on common
             ones, so that a mean over all rows does not show what it is for.
+        teachers: Baselines that its setting ``teacher`` may name: they stand beside it in a study,
+            where it takes only those that can be fitted.
     """
 
     summary: str
@@ -81,6 +83,7 @@ class Method:
     counts: tuple[str, ...] = ()
     usual: bool = True
     for_rare: bool = False
+    teachers: tuple[str, ...] = ()
 
     @property
     def options(self) -> frozenset[str]:
@@ -189,6 +192,27 @@ class Method:
             for own in self.starts
         )
         return replace(self, defaults=defaults, space=space, starts=starts)
+
+    def taught(self, baselines: Collection[str]) -> Self | None:
+        """Return the method with teachers that are among these baselines; None if none is.
+
+        Example:
+            >>> from regaug.methods import get
+            >>> get("teacher-rows").taught(["mean", "trees"]).defaults["teacher"]
+            'trees'
+            >>> get("mixup").taught([]) is get("mixup")
+            True
+        """
+        left = tuple(name for name in self.teachers if name in baselines)
+        if left == self.teachers:
+            return self
+        if not left:
+            return None
+        first = self.defaults["teacher"]
+        defaults = {**self.defaults, "teacher": first if first in left else left[0]}
+        starts = tuple(own for own in self.starts if own.get("teacher", left[0]) in left)
+        space = {**self.space, "teacher": OneOf(left)}
+        return replace(self, defaults=defaults, space=space, starts=starts, teachers=left)
 
     def placed(self, reach: Reach) -> Self | None:
         """Return the method with settings that act where it can; None if it cannot act anywhere.

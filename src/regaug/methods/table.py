@@ -10,6 +10,7 @@ from regaug.augment import (
     Identity,
     Mixup,
     SKMixup,
+    TeacherRows,
 )
 from regaug.methods.method import INPUT, LAYER, LAYERS, SHARE, Method
 from regaug.methods.space import Between, OneOf, Space
@@ -158,6 +159,20 @@ OWN: dict[str, Method] = {
         },
         starts=({"p": 0.3, "anneal": None}, {"p": 0.3, "rate": 0.1, "targets": "keep"}),
         usual=False,
+    ),
+    "teacher-rows": Method(
+        "take new samples near the data, with targets that a teacher predicts",
+        TeacherRows,
+        {**_START, "p": 0.5, "teacher": "boosting", "rows": "noise", "sigma": 0.2},
+        {
+            **_STRENGTH,
+            "teacher": OneOf(("boosting", "trees", "gp")),
+            "rows": OneOf(("noise", "mixup", "foma", "cems")),
+            "sigma": Between(0.02, 1.0, log=True),
+        },
+        starts=({"p": 0.5, "teacher": "trees"}, {"p": 0.5, "teacher": "gp"}),
+        usual=False,
+        teachers=("boosting", "trees", "gp"),
     ),
     "rare": Method(
         "draw samples with rare targets more often",

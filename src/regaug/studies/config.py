@@ -111,6 +111,11 @@ class StudyConfig:
         return len(self.target_names)
 
     @property
+    def beside(self) -> tuple[str, ...] | None:
+        """What can teach, as its own error is known; None where rows are not ours to know."""
+        return None if self.kind == "lightning" else (*self.baselines, self.model)
+
+    @property
     def reach(self) -> Reach:
         """Where methods can act."""
         return Reach(INPUT in self.places, bool(set(self.places) - {INPUT}), self.pairs_pass)

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from regaug.formatting import count, duration, short_time
+from regaug.methods import teachers_of
 from regaug.problems import Problem
 from regaug.runs.threads import one_thread
 from regaug.studies.budget import Asked, Budget, Extent
@@ -140,7 +141,9 @@ def _make(
     )
     beside = _beside(budget, extent)
     if asked.max_minutes is not None and paces and beside > _BESIDE * 60 * asked.max_minutes:
-        few = tuple(name for name in budget.baselines if name in _CHEAP)
+        # Who labels rows stands beside the nets that learn from them.
+        kept = {*_CHEAP, *(own for name in methods for own in teachers_of(name))}
+        few = tuple(name for name in budget.baselines if name in kept)
         budget = replace(budget, baselines=few)
     return _with_epochs(budget, epochs)
 

@@ -181,7 +181,12 @@ def _draw_trials(config: StudyConfig, recipes: Sequence[Settings]) -> dict[str, 
     lengths = dict(zip(config.methods, config.epochs, strict=False))
     for name in config.methods:
         tried = draw_settings(
-            name, config.trials, seed=config.seed, rows=config.train_rows, reach=config.reach
+            name,
+            config.trials,
+            seed=config.seed,
+            rows=config.train_rows,
+            reach=config.reach,
+            beside=config.beside,
         )
         like = [recipes[number % len(recipes)] for number in range(config.trials)]
         own[name] = [

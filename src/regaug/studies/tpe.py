@@ -4,7 +4,7 @@ The tree-structured Parzen estimator (Bergstra et al., NeurIPS 2011), as Optuna 
 """
 
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -53,6 +53,7 @@ def suggest_settings(
     rows: int | None = None,
     reach: Reach | None = None,
     kind: Kind = "table",
+    beside: Collection[str] | None = None,
 ) -> list[dict[str, Any]]:
     """Suggest settings of a method that may be better than those before.
 
@@ -60,8 +61,8 @@ def suggest_settings(
     alone otherwise, and an infinite error is just the last rank.
 
     ``errors`` are the validation errors of the trials before on every split, lower is better; so
-    many ``rows`` are trained on, of a problem of such a ``kind``, and methods can act within
-    ``reach``.
+    many ``rows`` are trained on, of a problem of such a ``kind``, methods can act within ``reach``,
+    and teachers are among those ``beside``.
 
     Example:
         >>> from regaug.studies.search import draw_settings
@@ -72,7 +73,7 @@ def suggest_settings(
     """
     import optuna
 
-    known, start = suit(method, rows, reach, kind), len(before)
+    known, start = suit(method, rows, reach, kind, beside), len(before)
     if not known.space:  # plain training has nothing to be learned
         return [known.settings() for _ in range(count)]
     forms = {name: _distribution(choice) for name, choice in known.space.items()}
@@ -110,6 +111,7 @@ def _learn(
         known = [errors[name, number] for number in own]
         rows, settings = config.train_rows or None, list(own.values())
         limits: dict[str, Any] = {"rows": rows, "reach": config.reach, "kind": config.kind}
+        limits["beside"] = config.beside
         new = suggest_settings(name, settings, known, count, seed=config.seed, **limits)
         learned |= {(name, len(own) + i): settings for i, settings in enumerate(new)}
     return learned

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from regaug import formatting
 from regaug.ensemble.contents import AUTO
 from regaug.formatting import count
-from regaug.methods import NO_ROWS, REPEATS, is_for_rare
+from regaug.methods import NO_ROWS, REPEATS, is_for_rare, teachers_of
 from regaug.metrics import METRICS
 from regaug.studies.advice import advise
 from regaug.studies.amounts import amount
@@ -52,7 +52,8 @@ def make_verdict(
     told from it by the rule of tiers, with this baseline and the nets alone. The mean of the
     targets must be beaten by the interval of the change. Then comes what cannot be told apart, what
     the augmentations have done, and what to use. Of methods that are meant for rare targets both
-    sides are told: an error of all rows hardly sees what they are for, and the other way round.
+    sides are told: an error of all rows hardly sees what they are for, and the other way round. A
+    method that learns from teachers is compared with the best of them, if they stand beside.
 
     Args:
         comparison: The statistics, from :func:`regaug.studies.statistics.analyze`.
@@ -80,6 +81,7 @@ def make_verdict(
         "" if about_mean else _ties(comparison, helps),
         _nets(comparison, helps, hurts),
         _about_repeats(comparison, helps),
+        _about_teachers(comparison),
         "" if beside is None else _about_rare(comparison, beside),
         _about_seeds(comparison),
         _remarks(comparison),
@@ -194,6 +196,33 @@ def _about_repeats(comparison: Comparison, helps: Sequence[Row]) -> str:
         f"{helps[0].name} cannot be told from training rows once more: it may be the number of "
         "rows that helps, and a setting of the regressor may do as much."
     )
+
+
+def _about_teachers(comparison: Comparison) -> str:
+    """Say how nets that learned from teachers compare with the best of these."""
+    if comparison.n_splits == 1 or comparison.reference == NO_ROWS:
+        return ""
+    known, said = [row.name for row in comparison.rows if row.mean is not None], []
+    for row in comparison.augmentations:
+        names = [name for name in known if name in teachers_of(row.name)]  # the best first
+        if row.name not in known or not names:
+            continue
+        who = f"The teacher of {row.name}, {names[0]}, stands beside"
+        if len(names) > 1:
+            who = f"Of the teachers of {row.name} ({listed(names)}) {names[0]} is the best"
+        said.append(f"{who}: {_against(comparison, row.name, names[0])}.")
+    return " ".join(said)
+
+
+def _against(comparison: Comparison, name: str, teacher: str) -> str:
+    """Say whether nets are better than their teacher."""
+    change, sign = comparison.paired(name, teacher), METRICS[comparison.metric].sign
+    ends = [sign * end for end in (change.low, change.high) if end is not None]
+    if not ends or min(ends) <= 0 <= max(ends):
+        return "the nets cannot be told from it"
+    word = "better" if max(ends) < 0 else "worse"
+    of = "" if comparison.unit == "percent" else f" in {comparison.title}"
+    return f"the nets are {word} than it by {amount(change, comparison.unit)}{of}"
 
 
 def _about_rare(comparison: Comparison, beside: Comparison) -> str:

@@ -66,8 +66,11 @@ class Training:
             net.double()  # or weights in float64 would lose digits
             load_weights(net, initial, source=f"`initial` for run {number}")
         groundwork = Groundwork.of(split, settings)
-        learned = groundwork.learned(as_rows(split.train), y).to(y)
-        augmentation = ready.fit(x, learned, blocks=split.blocks).augmentation
+        augmentation = ready.augmentation
+        # A teacher is to know the targets, not what a line leaves of them.
+        known = y if augmentation.teaches else groundwork.learned(as_rows(split.train), y).to(y)
+        ready.fit(x, known, blocks=split.blocks)
+        augmentation.restate(groundwork.learned)
         places = _find_places(ready.place(net), net, augmentation)
         sampler = ready.sampler(y, min(settings.batch_size, len(y)), drop_last=True)
         settings = replace(settings, method_settings=ready.settings)
