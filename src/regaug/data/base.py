@@ -219,6 +219,11 @@ class Split:
         ) -> None: ...
 
     @property
+    def has_categories(self) -> bool:
+        """Whether columns of the inputs belong together."""
+        return self.blocks is not None and len(set(self.blocks)) < len(self.blocks)
+
+    @property
     def parts(self) -> dict[str, Part]:
         """All parts by name: ``"train"``, ``"validation"``, ``"test"``, then the further ones."""
         three = {"train": self.train, "validation": self.validation, "test": self.test}

@@ -57,6 +57,7 @@ def draw_makers(config: StudyConfig) -> dict[str, list[Settings]]:
     # An epoch stands for a fit.
     plain = Settings(epochs=1, metric=config.metric)
     options: dict[str, Any] = {"seed": config.seed, "rows": config.train_rows, "kind": config.kind}
+    options["reach"] = config.reach
     tried = {name: draw_settings(name, config.trials, **options) for name in config.methods}
     # What matters most is said once, by the metric.
     for own in tried.get(SMOGN, ()):

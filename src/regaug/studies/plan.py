@@ -282,6 +282,7 @@ def _configure(
         model=problem.model_name,
         keep_integers=problem.keep_integers,
         network=problem.network_key(),
+        categories=first.has_categories,
     )
 
 
