@@ -58,7 +58,9 @@ def augment(
     Example: regaug augment train.csv --target price --method cems --rows 2000 -o more.csv
     """
     from regaug.data.tabular.generation import generate
+    from regaug.data.tabular.moments import Moments
     from regaug.data.tabular.table import Table
+    from regaug.methods import is_for_rare
 
     if focus is not None and method != "smogn":
         raise ArgumentError(
@@ -76,9 +78,10 @@ def augment(
     options.write_table(new, place)
     columns = data.frame.columns if isinstance(data, Table) else new.columns
     left_out = [name for name in columns if name not in new.columns]
-    own_rows = len(new) - rows
+    own_rows, moments = len(new) - rows, Moments.of(data, new.tail(rows))
     if as_json:
         made = {"new_rows": rows, "own_rows": own_rows, "left_out": left_out}
+        made["moments"] = moments.to_dict()
         head = {"written": str(place.path), "replaces": place.replaces, "method": method}
         options.print_json({**head, **made})
         return
@@ -87,4 +90,9 @@ def augment(
     typer.echo(sentences(written, place.remark))
     if left_out:
         typer.echo(f"Left out, as they are no inputs: {', '.join(map(repr, left_out))}.")
+    for line in moments.lines():
+        typer.echo(line)
+    # Rows where targets are rare are meant to be others.
+    if not is_for_rare(method) and (advice := moments.advice(method)):
+        typer.echo(advice)
     typer.echo("They are for training only: measure errors on rows that they were not made from.")

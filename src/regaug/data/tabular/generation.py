@@ -82,7 +82,7 @@ def generate(
     """
     import pandas as pd
 
-    table, rows = _as_table(data), check_integer("rows", rows, 1)
+    table, rows = as_table(data), check_integer("rows", rows, 1)
     frame, seed = table.frame, check_integer("seed", seed, 0)
     rng = _random.numpy_generator(_random.Stream.GENERATION, seed)
     encoder = Encoder.fit(frame[list(table.inputs)], readings=table.readings)
@@ -105,7 +105,8 @@ def generate(
     return pd.concat([frame[names], made], ignore_index=True) if append else made
 
 
-def _as_table(data: Data) -> Table:
+def as_table(data: Data) -> Table:
+    """Return data as a table with names for its columns; an error if they are none."""
     import pandas as pd
 
     if isinstance(data, Table):

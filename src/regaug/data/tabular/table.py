@@ -13,7 +13,7 @@ from regaug._checks import check_choice
 from regaug.data.base import Data, Info, Rows, Rules, Split
 from regaug.data.duplicates import Duplicates
 from regaug.data.splits import SplitRule, ThreeParts, group_split, random_split, time_split
-from regaug.data.tabular.columns import Category, Date
+from regaug.data.tabular.columns import Category, Column, Date
 from regaug.data.tabular.discovery import read_columns
 from regaug.data.tabular.duplicates import find_duplicates
 from regaug.data.tabular.encoding import Encoder
@@ -168,6 +168,11 @@ class Table(Data):
             about_table=about,
             about_columns=self.notes,
         )
+
+    @property
+    def encoded(self) -> tuple[Column, ...]:
+        """What was found out about every input, by all rows."""
+        return self._seen.columns
 
     def _repr_html_(self) -> str:
         """Return the summary for a notebook."""
