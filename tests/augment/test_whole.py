@@ -14,6 +14,7 @@ from regaug.exceptions import ArgumentError
 from regaug.methods import OneOf, Reach
 from regaug.studies.plan import make_plan
 from regaug.studies.search import draw_settings
+from regaug.studies.tpe import suggest_settings
 from regaug.training import Settings, fit
 from regaug.training.stacked import fit_many
 from regaug.training.stacked.training import make_table_net
@@ -243,6 +244,15 @@ def test_the_plan_of_a_table_without_categories_is_as_before(model):
         }
         assert plan.config.categories is with_city
         assert ("categories" in plan.config.to_dict()) is with_city
-        assert kinds == ({None, "mix", "whole"} if with_city else {None})
+        assert kinds == ({"mix", "whole"} if with_city else {None})
     before = draw_settings("mixup", 9, seed=0)
+    learned = suggest_settings(
+        "mixup",
+        draw_settings("mixup", 5, seed=0, reach=Reach(categories=True)),
+        [[0.1, 0.2, 0.3]] * 5,
+        4,
+        seed=0,
+        reach=Reach(categories=True),
+    )
+    assert {own["categories"] for own in learned} <= {"mix", "whole"}
     assert before == draw_settings("mixup", 9, seed=0, reach=Reach())

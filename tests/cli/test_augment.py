@@ -73,7 +73,10 @@ def test_rare_rows_are_made_at_the_end_that_is_named(augment, houses, run, tmp_p
     options = ("--target", "price", "--rows", 5, "-o", tmp_path / "other.csv")
     for arguments, message in (
         (("--method", "mixup", "--focus", "high"), "`--focus` must be left out for the method"),
-        (("--method", "smogn", "--focus", "top"), "`--focus` must be one of None, 'high'"),
+        (
+            ("--method", "smogn", "--focus", "top"),
+            "`--focus` must be high, low, both or a column: Unknown column 'top'",
+        ),
     ):
         result = run("augment", houses, *options, *arguments)
         assert result.exit_code in (1, 2)

@@ -1,7 +1,7 @@
 """``regaug augment``: new rows for a table, in its own units."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -34,9 +34,10 @@ def augment(
     focus: Annotated[
         str | None,
         typer.Option(
-            metavar="END",
+            metavar="END|COLUMN",
             help="Which targets are rare to smogn: the tenth with the highest (high), the lowest "
-            "(low) or both [by their box plot].",
+            "(low) or both; or a column that says from 0 to 1 how much each row matters, and is no "
+            "input [by their box plot].",
             autocompletion=names.one_of(names.FOCUSES),
         ),
     ] = None,
@@ -68,9 +69,9 @@ def augment(
             "targets. Take --method smogn."
         )
     place = options.output(out, source, force=force)
-    data = options.open_data(
-        source, target=target, group=group, time=time, drop=drop, encoding=encoding
-    )
+    columns: dict[str, Any] = {"target": target, "group": group, "time": time, "drop": drop}
+    columns |= {"encoding": encoding, "relevance": options.as_relevance(focus)}
+    data = options.open_data(source, **columns)
     changes = {} if focus is None else {"focus": focus}
     new = generate(
         data, method=method, rows=rows, seed=seed, method_settings=changes, append=append

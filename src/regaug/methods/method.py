@@ -238,6 +238,7 @@ class Method:
         acts_on_inputs = INPUT in (defaults["place"], *possible)  # what a layer puts out has none
         if reach.categories and acts_on_inputs and "categories" in self.options:
             space.setdefault("categories", OneOf(CATEGORIES))
+            defaults.setdefault("categories", CATEGORIES[0])
         starts = tuple(start for start in self.starts if fits(start.get("place")))
         return replace(self, defaults=defaults, space=space, starts=starts)
 

@@ -111,7 +111,9 @@ def _learn(
         rows, settings = config.train_rows or None, list(own.values())
         limits: dict[str, Any] = {"rows": rows, "reach": config.reach, "kind": config.kind}
         new = suggest_settings(name, settings, known, count, seed=config.seed, **limits)
-        learned |= {(name, len(own) + i): settings for i, settings in enumerate(new)}
+        # What matters most is not learned: the first trial knows it.
+        kept = {key: settings[0][key] for key in ("focus",) if key in settings[0]}
+        learned |= {(name, len(own) + i): {**one, **kept} for i, one in enumerate(new)}
     return learned
 
 

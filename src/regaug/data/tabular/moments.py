@@ -126,8 +126,8 @@ class Moments:
                 f"{a!r} and {b!r} by {number(abs(self.correlations[a, b]), 2)}"
             )
         found.append(
-            f"- {percent(self.range)} of the ranges on average, {percent(self.ranges[least])} of "
-            f"that of {least!r}"
+            f"- they span {percent(self.range)} of the ranges on average, of that of {least!r} "
+            f"{percent(self.ranges[least])}"
         )
         return found
 
