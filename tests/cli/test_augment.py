@@ -31,11 +31,22 @@ def test_it_writes_new_rows_with_the_tables_columns(augment, houses):
     assert list(new.columns) == USED
     assert new.dtypes.equals(own[USED].dtypes)
     assert len(new) == 50
-    assert printed.splitlines() == [
-        f"50 new rows, made by mixup, written to {path}.",
-        "Left out, as they are no inputs: 'number'.",
-        "They are for training only: measure errors on rows that they were not made from.",
-    ]
+    head, left_out, *about, last = printed.splitlines()
+    assert head == f"50 new rows, made by mixup, written to {path}."
+    assert left_out == "Left out, as they are no inputs: 'number'."
+    assert last.startswith("They are for training only: measure errors on rows that they were not")
+    words = ("Beside the table's own rows, over 4 columns", "- means differ by", "- standard dev")
+    for line, start in zip(about, (*words, "- correlations differ by", "- "), strict=False):
+        assert line.startswith(start)
+
+
+def test_rows_that_vary_too_little_are_said_to_and_others_are_not(augment):
+    printed, _ = augment(rows=400)
+    assert "less than the table: a model sees too little of the ends. The method epbeta" in printed
+    for method in ("epbeta-mixup", "smogn"):  # what is rare is meant to be other
+        printed, _ = augment(method=method, rows=400, out=f"{method}.csv")
+        assert "less than the table" not in printed
+        assert "- means differ by" in printed
 
 
 def test_what_it_writes_is_what_the_library_makes(augment, houses):
@@ -62,7 +73,10 @@ def test_rare_rows_are_made_at_the_end_that_is_named(augment, houses, run, tmp_p
     options = ("--target", "price", "--rows", 5, "-o", tmp_path / "other.csv")
     for arguments, message in (
         (("--method", "mixup", "--focus", "high"), "`--focus` must be left out for the method"),
-        (("--method", "smogn", "--focus", "top"), "`--focus` must be one of None, 'high'"),
+        (
+            ("--method", "smogn", "--focus", "top"),
+            "`--focus` must be high, low, both or a column: Unknown column 'top'",
+        ),
     ):
         result = run("augment", houses, *options, *arguments)
         assert result.exit_code in (1, 2)
@@ -79,7 +93,13 @@ def test_append_puts_the_tables_own_rows_first(augment, houses):
 
 def test_groups_times_and_dropped_columns_are_left_out(augment):
     printed, path = augment("--group", "city", "--time", "sold", "--drop", "rooms", "--json")
-    assert json.loads(printed) == {
+    found = json.loads(printed)
+    moments = found.pop("moments")
+    assert moments["columns"].keys() == {"size", "street", "price"}
+    assert moments["columns"]["price"].keys() == {"mean", "spread", "range"}
+    assert moments["spread"] < 0.0 < moments["range"] <= 1.0
+    assert moments["correlations"][0]["columns"] == ["size", "street"]
+    assert found == {
         "written": str(path),
         "replaces": "nothing",
         "method": "mixup",

@@ -50,6 +50,7 @@ CHANGES = {
     "epochs": (30, 30),
     "fair": "time",
     "rungs": (8, 15),
+    "categories": True,
 }
 
 

@@ -15,11 +15,11 @@ from torch.nn.utils.rnn import pad_sequence
 from regaug import _random
 from regaug._checks import check_finite, check_integer, check_range
 from regaug.augment.across import Across, AtOnce, Pair, RunBatches
-from regaug.augment.base import Augmentation
 from regaug.augment.joint import Known, as_rows, joint_rows
 from regaug.augment.limits import Piece
 from regaug.augment.numbers import Indices, Values
 from regaug.augment.structures import Batch, join
+from regaug.augment.whole import Categories, TakesWhole, WholeColumns
 from regaug.exceptions import ArgumentError, NotFittedError, PlaceError, RegaugError
 from regaug.functional.anchor import ada, group_means
 from regaug.functional.precision import working_dtype
@@ -46,7 +46,7 @@ class ADAParams:
     clusters: Tensor | None = field(default=None, repr=False, compare=False)
 
 
-class ADA(Augmentation[ADAParams]):
+class ADA(TakesWhole[ADAParams]):
     r"""Anchor Data Augmentation (Schneider et al., NeurIPS 2023).
 
     :meth:`fit` cuts the joint training rows :math:`[x_i, y_i]` into clusters by k-means. In a
@@ -65,6 +65,10 @@ class ADA(Augmentation[ADAParams]):
         levels: Number h of strengths above 1, at least 1.
         clusters: Number of clusters, from 1 to the number of training rows; there are fewer if
             there are fewer different rows.
+        categories: ``"mix"``: all columns are numbers. ``"whole"``: columns that belong together,
+            such as those of a category, stay as they are in the row itself, the nearest real one.
+            Which these are a training is told by its table, and :meth:`fit` by ``blocks``; else
+            every column stands for itself.
 
     Attributes:
         centroids: In standardized columns, ``(clusters, columns)``; empty before :meth:`fit`.
@@ -88,6 +92,7 @@ class ADA(Augmentation[ADAParams]):
         *,
         levels: int = 10,
         clusters: int = 8,
+        categories: Categories = "mix",
         p: float = 1.0,
         append: bool = False,
         anneal: float | None = None,
@@ -100,6 +105,7 @@ class ADA(Augmentation[ADAParams]):
         self.alpha = check_range("alpha", alpha, 1.0)
         self.levels = check_integer("levels", levels, 1)
         self.clusters = check_integer("clusters", clusters, 1)
+        self._choose_categories(categories)
         self.centroids: Tensor
         self.mean: Tensor
         self.std: Tensor
@@ -138,7 +144,7 @@ class ADA(Augmentation[ADAParams]):
             return x, y
         clusters = self._clusters_of(x, y) if params.clusters is None else params.clusters
         new_x, new_y = ada(as_rows(x), as_rows(y), clusters=clusters, gamma=params.gamma)
-        return new_x.reshape(x.shape), new_y.reshape(y.shape)
+        return self.keep_whole(x, new_x.reshape(x.shape)), new_y.reshape(y.shape)
 
     @classmethod
     def across(cls, parts: Sequence[Self], *, ahead: bool = False) -> Across:
@@ -159,7 +165,8 @@ class ADA(Augmentation[ADAParams]):
             )
         before, self._observed = self._observed, self._nearest(rows, y)
         try:
-            yield
+            with super().observing(x, y):
+                yield
         finally:
             self._observed = before
 
@@ -216,6 +223,7 @@ class _ADAAcross(AtOnce[ADA]):
         found = [known for part in parts if (known := part._known_clusters()) is not None]
         if len(found) == len(parts):
             self._fitted = pad_sequence(found, batch_first=True)
+        self._whole = WholeColumns(parts)
 
     def counts(self, batches: RunBatches) -> Indices:
         """Return how many uniform numbers the batches need: one for gamma, if it is not known."""
@@ -237,6 +245,7 @@ class _ADAAcross(AtOnce[ADA]):
             clusters=clusters,
             gamma=torch.from_numpy(gamma).to(x.device),
         )
+        new_x = self._whole.keep(batches, new_x)
         return new_x.reshape(x.shape), new_y.reshape(y.shape)
 
     def _find_gamma(self, runs: Indices, uniform: Values) -> Values:

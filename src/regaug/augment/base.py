@@ -162,13 +162,23 @@ class Augmentation(nn.Module, Generic[Params]):
         """Whether a call can be given a ``mask`` of the values that are there."""
         return type(self).transform_where is not Augmentation.transform_where
 
-    def fit(self, x: Batch, y: Batch, *, groups: Labels | None = None) -> Self:
+    def fit(
+        self,
+        x: Batch,
+        y: Batch,
+        *,
+        groups: Labels | None = None,
+        blocks: Sequence[int] | None = None,
+    ) -> Self:
         """Let the augmentation learn what it needs to know of the training rows; most need nothing.
 
         ``x`` and ``y`` are all training rows, in the form in which batches of them will come. With
         ``groups``, a label for each, stored rows are used only for batches that say their groups,
-        and for rows of the same one.
+        and for rows of the same one. With ``blocks``, a number for every column of the inputs,
+        columns of equal numbers belong together.
         """
+        if blocks is not None:
+            self.learn_blocks(blocks)
         if not (isinstance(x, Tensor) and isinstance(y, Tensor)):
             x, y = Joined("x", x).rows, Joined("y", y).rows
         check_batch(x, y)

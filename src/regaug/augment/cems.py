@@ -13,7 +13,6 @@ from torch import Tensor, nn
 from regaug import _random
 from regaug._checks import check_finite, check_integer, check_range
 from regaug.augment.across import Across, AtOnce, Pair, RunBatches
-from regaug.augment.base import Augmentation
 from regaug.augment.joint import (
     Dimension,
     Known,
@@ -28,6 +27,7 @@ from regaug.augment.layer import INPUT, AtLayer
 from regaug.augment.limits import Piece
 from regaug.augment.numbers import Indices, Values
 from regaug.augment.sheets import SheetTable, StoredSheets
+from regaug.augment.whole import Categories, TakesWhole, WholeColumns
 from regaug.dimension import TREE_COLUMNS, TREE_POINTS
 from regaug.exceptions import ArgumentError, NotFittedError, PlaceError
 from regaug.functional.curvature import SMALLEST_RIDGE, add_offsets, cems, fit_sheets
@@ -51,7 +51,7 @@ class CEMSParams:
     eta: Tensor | None
 
 
-class CEMS(Augmentation[CEMSParams]):
+class CEMS(TakesWhole[CEMSParams]):
     r"""Curvature-Enhanced Manifold Sampling (Kaufman and Azencot, ICML 2025).
 
     Around every joint row :math:`[x_i, y_i]` the data are taken for a sheet of dimension d, the
@@ -76,6 +76,10 @@ class CEMS(Augmentation[CEMSParams]):
             Much more than d (d + 3) / 2 of them average out noise.
         ridge: Strength of the ridge in the fit of f, relative to the size of the neighborhood; at
             least 1e-9. More makes f flatter and steadier on noisy data.
+        categories: ``"mix"``: all columns are numbers. ``"whole"``: columns that belong together,
+            such as those of a category, stay as they are in the row itself, the nearest real one.
+            Which these are a training is told by its table, and :meth:`fit` by ``blocks``; else
+            every column stands for itself.
 
     Example:
         >>> x, y = torch.randn(200, 5), torch.randn(200)
@@ -104,6 +108,7 @@ class CEMS(Augmentation[CEMSParams]):
         d: Dimension = "two_nn",
         neighbors: int | Literal["batch"] = "batch",
         ridge: float = 1e-3,
+        categories: Categories = "mix",
         p: float = 1.0,
         append: bool = False,
         anneal: float | None = None,
@@ -124,6 +129,7 @@ class CEMS(Augmentation[CEMSParams]):
             neighbors = check_integer("neighbors", neighbors, 2)
         self.neighbors = neighbors
         self.ridge = check_range("ridge", ridge, SMALLEST_RIDGE)
+        self._choose_categories(categories)
         self.learns = d == "two_nn_data" or neighbors != "batch"
         self.register_buffer("_fitted_d", torch.tensor(-1))
         self.register_buffer("_stored", torch.empty(0, 0))
@@ -208,11 +214,11 @@ class CEMS(Augmentation[CEMSParams]):
             if known is not None and (sheets := known.find(rows)) is not None:
                 offsets = sheets.offsets(eta.to(rows))
                 new_x, new_y = add_offsets(rows_x, rows_y, offsets)
-                return new_x.reshape(x.shape), new_y.reshape(y.shape)
+                return self.keep_whole(x, new_x.reshape(x.shape)), new_y.reshape(y.shape)
             check_finite(x=x, y=y)
             near = self._neighborhoods(rows)
         new_x, new_y = cems(rows_x, rows_y, eta=eta, ridge=self.ridge, neighborhoods=near)
-        return new_x.reshape(x.shape), new_y.reshape(y.shape)
+        return self.keep_whole(x, new_x.reshape(x.shape)), new_y.reshape(y.shape)
 
     @classmethod
     def across(cls, parts: Sequence[Self], *, ahead: bool = False) -> Across:
@@ -329,6 +335,7 @@ class _CEMSAcross(AtOnce[CEMS]):
         if parts[0].d != "two_nn":
             self._d = np.array([part._fixed_d() for part in parts])
         self._tables: list[tuple[Tensor, SheetTable]] | None = None
+        self._whole = WholeColumns(parts)
 
     def counts(self, batches: RunBatches) -> Indices:
         """Return how many uniform numbers the batches need: for every row one along each axis."""
@@ -348,6 +355,7 @@ class _CEMSAcross(AtOnce[CEMS]):
         if rows is not None and (tables := self._find_tables(working_dtype(x, y))):
             offsets = self._gather_offsets(tables, runs, rows, eta)
             new_x, new_y = add_offsets(*batches.columns, offsets)
+            new_x = self._whole.keep(batches, new_x)
             return new_x.reshape(x.shape), new_y.reshape(y.shape)
         moved = [
             self.parts[run].transform(one_x, one_y, own)

@@ -1,7 +1,6 @@
 """FeatureMix: swap some columns of a row for those of another row."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Self
 
@@ -12,16 +11,15 @@ from torch import Tensor
 from regaug import _random
 from regaug._checks import check_choice, check_range
 from regaug.augment.across import Across, AtOnce, Pair, RunBatches
-from regaug.augment.base import Augmentation
 from regaug.augment.joint import as_rows
 from regaug.augment.numbers import Indices, Values
-from regaug.exceptions import ArgumentError, ArgumentTypeError, NotFittedError
+from regaug.augment.whole import Blocks, KnowsBlocks, blocks_there, count_blocks
+from regaug.exceptions import ArgumentError, NotFittedError
 from regaug.functional.information import mutual_information
 from regaug.functional.mixing import select_rows
 from regaug.functional.swapping import feature_mix
 
 Targets = Literal["share", "information", "keep"]
-Blocks = Sequence[int] | Tensor
 # Above this many training rows the information is that of an even part of them.
 _MOST_ROWS = 10_000
 
@@ -39,7 +37,7 @@ class FeatureMixParams:
     swapped: Tensor | None
 
 
-class FeatureMix(Augmentation[FeatureMixParams]):
+class FeatureMix(KnowsBlocks[FeatureMixParams]):
     r"""Swap some columns of every row for those of another row of the batch.
 
     Feat-Mix of ExcelFormer (Chen et al., arXiv 2301.02819); with ``targets="keep"`` swap noise, as
@@ -103,19 +101,15 @@ class FeatureMix(Augmentation[FeatureMixParams]):
         self.rate = rate
         self.targets: Targets = check_choice("targets", targets, ("share", "information", "keep"))
         self.learns = targets == "information"
-        self.blocks: Tensor  # of every column; empty if nothing is known of them
         self.weights: Tensor  # of every block for every target; empty before `fit`
-        self.register_buffer("blocks", torch.empty(0, dtype=torch.int64))
+        self._keep_blocks(blocks)
         self.register_buffer("weights", torch.empty(0))
         self._has_own_blocks = blocks is not None
-        if blocks is not None:
-            self.blocks = _code_blocks(blocks)
-        self._is_at_layer = False
 
     def learn_blocks(self, blocks: Sequence[int]) -> None:
         """Note which columns of the inputs belong together, unless that was said before."""
         if not self._has_own_blocks:
-            self.blocks = _code_blocks(blocks).to(self.blocks.device)
+            super().learn_blocks(blocks)
 
     def learn(self, x: Tensor, y: Tensor) -> None:
         """Find what share of the information about each target is in each block."""
@@ -165,21 +159,10 @@ class FeatureMix(Augmentation[FeatureMixParams]):
             return x, y
         is_there, blocks = as_rows(mask), self._blocks_of(x[0].numel())
         if blocks is not None:
-            missing = torch.zeros(params.swapped.shape, dtype=torch.int64, device=x.device)
-            missing.index_add_(1, blocks.to(x.device), (~is_there).long())
-            is_there = missing == 0
+            is_there = blocks_there(is_there, blocks.to(x.device))
         is_both = is_there & select_rows(is_there, params.partners)
         swapped = params.swapped & is_both
         return self.transform(x, y, FeatureMixParams(params.partners, swapped))
-
-    @contextmanager
-    def observing(self, x: object, y: Tensor) -> Iterator[None]:
-        """Act on the output of a layer, which has no blocks, while the model's layers run."""
-        before, self._is_at_layer = self._is_at_layer, True
-        try:
-            yield
-        finally:
-            self._is_at_layer = before
 
     @classmethod
     def across(cls, parts: Sequence[Self], *, ahead: bool = False) -> Across:
@@ -190,23 +173,12 @@ class FeatureMix(Augmentation[FeatureMixParams]):
     def structure(self) -> tuple[object, ...]:
         """The choices, as opposed to numbers, that runs in one stack must share."""
         blocks = self._blocks_of(len(self.blocks))
-        count = None if blocks is None else _count(blocks)
+        count = None if blocks is None else count_blocks(blocks)
         return (*super().structure, self.targets, self.rate is None, count)
-
-    def _blocks_of(self, columns: int) -> Tensor | None:
-        """Return the block of each of so many columns; None if each is one of its own."""
-        if self._is_at_layer or not len(self.blocks):
-            return None
-        if len(self.blocks) != columns:
-            raise ArgumentError(
-                f"`blocks` must have a number for each of the {columns} columns of `x`, got "
-                f"{len(self.blocks)}. To act at a layer use `.at(model, place)`."
-            )
-        return self.blocks if _count(self.blocks) < columns else None
 
     def _count_blocks(self, columns: int) -> int:
         blocks = self._blocks_of(columns)
-        return columns if blocks is None else _count(blocks)
+        return columns if blocks is None else count_blocks(blocks)
 
     def _weights_for(self, x: Tensor, y: Tensor) -> Tensor | None:
         """Return what the blocks of a batch of rows weigh; None if all weigh the same."""
@@ -292,10 +264,6 @@ class _FeatureMixAcross(AtOnce[FeatureMix]):
         return blocks, weights
 
 
-def _count(blocks: Tensor) -> int:
-    return int(blocks.max()) + 1
-
-
 def _number(rate: Values, blocks: int) -> Indices:
     """Return how many blocks come from the partner: some, and not all of them."""
     return np.clip(np.floor(rate * blocks + 0.5), 1, blocks - 1).astype(np.int64)
@@ -306,17 +274,3 @@ def _choose(uniform: Values, number: Indices) -> Tensor:
     # NumPy sorts short rows three times as fast as torch does.
     smallest, places = np.sort(uniform, axis=-1), number[..., None, None] - 1
     return torch.from_numpy(uniform <= np.take_along_axis(smallest, places, axis=-1))
-
-
-def _code_blocks(blocks: Blocks) -> Tensor:
-    """Return a number for the block of every column, all numbers from 0 on."""
-    given = np.asarray(blocks.detach().cpu() if isinstance(blocks, Tensor) else blocks)
-    if given.ndim != 1 or not len(given):
-        raise ArgumentError(
-            f"`blocks` must be one number for every column, got an array of shape {given.shape}."
-        )
-    if given.dtype.kind not in "iu":
-        raise ArgumentTypeError(
-            f"`blocks` must be whole numbers, one for every column, got {given.dtype}."
-        )
-    return torch.from_numpy(np.unique(given, return_inverse=True)[1].astype(np.int64))

@@ -11,7 +11,6 @@ from torch import Tensor
 from regaug import _random
 from regaug._checks import check_choice, check_range
 from regaug.augment.across import Across, AtOnce, Pair, RunBatches
-from regaug.augment.base import Augmentation
 from regaug.augment.joint import (
     Dimension,
     Known,
@@ -23,6 +22,7 @@ from regaug.augment.joint import (
     joint_dimension,
 )
 from regaug.augment.numbers import Indices, Values
+from regaug.augment.whole import Categories, TakesWhole, WholeColumns
 from regaug.exceptions import ArgumentError, ArgumentTypeError
 from regaug.functional.foma import Joint, Targets, join, scale_joint
 from regaug.functional.spectral import Gradient, Scale
@@ -48,7 +48,7 @@ class FOMAParams:
     _known: Known[Joint] | None = field(default=None, repr=False, compare=False)
 
 
-class FOMA(Augmentation[FOMAParams]):
+class FOMA(TakesWhole[FOMAParams]):
     r"""First-Order Manifold Augmentation (Kaufman and Azencot, ICML 2024).
 
     The batch of joint rows :math:`[x_i, y_i]` is a matrix with singular values
@@ -77,6 +77,10 @@ class FOMA(Augmentation[FOMAParams]):
         center: Decompose about the mean of the batch instead of about the origin.
         lam_range: ``(low, high)``: draw :math:`\lambda` uniformly from it instead; above 1 the
             small directions grow, the noise-like case of the paper's analysis.
+        categories: ``"mix"``: all columns are numbers. ``"whole"``: columns that belong together,
+            such as those of a category, stay as they are in the row itself, the nearest real one.
+            Which these are a training is told by its table, and :meth:`fit` by ``blocks``; else
+            every column stands for itself.
 
     Example:
         >>> x, y = torch.randn(32, 5), torch.randn(32)
@@ -100,6 +104,7 @@ class FOMA(Augmentation[FOMAParams]):
         targets: Targets = "joint",
         gradient: Gradient = "exact",
         weight: Weight = "one",
+        categories: Categories = "mix",
         p: float = 1.0,
         append: bool = False,
         center: bool = False,
@@ -124,6 +129,7 @@ class FOMA(Augmentation[FOMAParams]):
         self.gradient: Gradient = check_choice("gradient", gradient, ("exact", "frozen"))
         self.weighting: Weight = check_choice("weight", weight, tuple(_EXPONENTS))
         self.center = bool(center)
+        self._choose_categories(categories)
         self.lam_range = None if lam_range is None else _check_lam_range(lam_range)
         self.learns, self.weighs = k == "two_nn_data", weight != "one"
         self.register_buffer("_fitted_k", torch.tensor(-1))
@@ -161,7 +167,7 @@ class FOMA(Augmentation[FOMAParams]):
             joint = join(rows_x, rows_y, center=self.center)
         k = min(params.k, len(x), rows_x.shape[1] + rows_y.shape[1])
         new_x, new_y = self._scale(joint, rows_x, rows_y, params.lam, k)
-        return new_x.reshape(x.shape), new_y.reshape(y.shape)
+        return self.keep_whole(x, new_x.reshape(x.shape)), new_y.reshape(y.shape)
 
     @classmethod
     def across(cls, parts: Sequence[Self], *, ahead: bool = False) -> Across:
@@ -207,6 +213,7 @@ class _FOMAAcross(AtOnce[FOMA]):
         self._range = np.array([part.lam_range or (0.0, 0.0) for part in parts])
         self._exponent = np.array([_EXPONENTS[part.weighting] for part in parts])
         self._rho = np.array([np.nan if part.rho is None else part.rho for part in parts])
+        self._whole = WholeColumns(parts)
         self._of_batch = np.array([part.k == "two_nn" for part in parts])
         # The cuts that are known beforehand.
         self._k = np.zeros(len(parts), dtype=np.int64)
@@ -235,6 +242,7 @@ class _FOMAAcross(AtOnce[FOMA]):
         new_x, new_y = first._scale(
             joint, rows_x, rows_y, torch.from_numpy(lam), torch.from_numpy(k).to(x.device)
         )
+        new_x = self._whole.keep(batches, new_x)
         return new_x.reshape(x.shape), new_y.reshape(y.shape)
 
     def _find_lam(self, runs: Indices, uniform: Values) -> Values:

@@ -13,11 +13,11 @@ from torch import Tensor
 from regaug import _random
 from regaug._checks import check_choice, check_integer, check_range
 from regaug.augment.across import Across, AtOnce, Pair, RunBatches
-from regaug.augment.base import Augmentation
 from regaug.augment.joint import as_rows
 from regaug.augment.limits import Piece
 from regaug.augment.numbers import Indices, Values
 from regaug.augment.pairs import PairCheck
+from regaug.augment.whole import Categories, TakesWhole, WholeColumns, own_rows, whole_shares
 from regaug.exceptions import ArgumentError
 from regaug.functional.mixing import kernel_probabilities, mix, stretch
 from regaug.functional.partners import assigned_partners, nearest_partners
@@ -36,10 +36,13 @@ class MixupParams:
         lam: Share of a sample itself in the new sample; with ``spread="keep"`` it may lie outside
             of [0, 1].
         partners: The row that each row is mixed with; None where a batch is left as it is.
+        swapped: True where a row has what is taken whole from its partner, ``(n,)``; None if
+            nothing is.
     """
 
     lam: float
     partners: Tensor | None = field(repr=False, compare=False)
+    swapped: Tensor | None = field(default=None, repr=False, compare=False)
 
 
 class KnowsMask:
@@ -62,7 +65,7 @@ class KnowsMask:
             self._mask = before
 
 
-class Mixup(KnowsMask, Augmentation[MixupParams]):
+class Mixup(KnowsMask, TakesWhole[MixupParams]):
     r"""Mix every sample with another one of the batch (Zhang et al., ICLR 2018).
 
     Sample :math:`i` becomes :math:`\lambda (x_i, y_i) + (1 - \lambda) (x_j, y_j)`, with one
@@ -90,6 +93,11 @@ class Mixup(KnowsMask, Augmentation[MixupParams]):
             ``KernelPairSampler`` lists them: row i is mixed with row n / 2 + i, and n / 2 samples
             come out, also from a batch that is left untouched. Otherwise partners are found in
             the batch, by ``pairs``.
+        categories: ``"mix"``: all columns are numbers. ``"whole"``: columns that belong together,
+            such as those of a category, are taken whole from one of the two rows, all of them from
+            the same, so that there is such a combination of levels: from the partner with
+            probability :math:`1 - \lambda`. Which columns these are a training is told by its
+            table, and :meth:`fit` by ``blocks``; else every column stands for itself.
 
     Example:
         >>> x, y = torch.randn(32, 5), torch.randn(32)
@@ -109,6 +117,7 @@ class Mixup(KnowsMask, Augmentation[MixupParams]):
         neighbors: int = 4,
         spread: Spread = "shrink",
         paired: bool = False,
+        categories: Categories = "mix",
         p: float = 1.0,
         append: bool = False,
         anneal: float | None = None,
@@ -123,6 +132,7 @@ class Mixup(KnowsMask, Augmentation[MixupParams]):
         self.neighbors = check_integer("neighbors", neighbors, 1)
         self.spread = check_choice("spread", spread, SPREADS)
         self.paired = bool(paired)
+        self._choose_categories(categories)
         self.company = "pairs" if self.paired else "partner"
         if self.paired and pairs != "random":
             raise ArgumentError(
@@ -135,10 +145,17 @@ class Mixup(KnowsMask, Augmentation[MixupParams]):
         lam = _random.beta(self.alpha, self.generator)
         if self.spread == "keep":
             lam = float(stretch(lam, alpha=self.alpha))
-        if not self.paired:
-            return MixupParams(lam, self._draw_partners(x, y).to(x.device))
-        half = _half(x)
-        return MixupParams(lam, torch.arange(half, 2 * half, device=x.device))
+        if self.paired:
+            half = _half(x)
+            partners = torch.arange(half, 2 * half, device=x.device)
+        else:
+            partners = self._draw_partners(x, y).to(x.device)
+        return MixupParams(lam, partners, self._draw_swapped(x, lam, len(partners)))
+
+    def _draw_swapped(self, x: Tensor, lam: float, rows: int) -> Tensor | None:
+        if self.whole_columns(x[0].numel()) is None:
+            return None
+        return _random.uniforms(rows, self.generator).to(x.device) >= lam
 
     def transform(self, x: Tensor, y: Tensor, params: MixupParams) -> tuple[Tensor, Tensor]:
         """Mix the rows with ``params.partners``."""
@@ -148,7 +165,7 @@ class Mixup(KnowsMask, Augmentation[MixupParams]):
         self, x: Tensor, y: Tensor, params: MixupParams, mask: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Mix the values that a row and its partner both have; all others stay the row's own."""
-        return self._mix(x, y, params, as_rows(mask))
+        return self._mix(x, y, params, self.whole_mask(mask))
 
     def _mix(
         self, x: Tensor, y: Tensor, params: MixupParams, mask: Tensor | None
@@ -156,7 +173,13 @@ class Mixup(KnowsMask, Augmentation[MixupParams]):
         lam, partners = params.lam, params.partners
         if partners is None:
             return self.originals(x, y)
-        new_x, new_y = mix(as_rows(x), as_rows(y), lam=lam, partners=partners, mask=mask)
+        share: float | Tensor = lam
+        is_whole = self.whole_columns(x[0].numel())
+        if is_whole is not None and params.swapped is not None:
+            share = whole_shares(lam, params.swapped, is_whole.to(x.device))
+        new_x, new_y = mix(
+            as_rows(x), as_rows(y), lam=share, partners=partners, mask=mask, lam_y=lam
+        )
         return new_x.reshape(-1, *x.shape[1:]), new_y.reshape(-1, *y.shape[1:])
 
     def originals(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
@@ -224,6 +247,7 @@ class CMixup(Mixup):
         *,
         bandwidth: float = 1.0,
         paired: bool = False,
+        categories: Categories = "mix",
         p: float = 1.0,
         append: bool = False,
         anneal: float | None = None,
@@ -233,6 +257,7 @@ class CMixup(Mixup):
         super().__init__(
             alpha,
             paired=paired,
+            categories=categories,
             p=p,
             append=append,
             anneal=anneal,
@@ -279,9 +304,18 @@ class _MixupAcross(AtOnce[Mixup]):
         self._alpha = np.array([part.alpha for part in parts])
         self._keeps = np.array([part.spread == "keep" for part in parts])
         self._neighbors = np.array([part.neighbors for part in parts])
+        self._whole = WholeColumns(parts)
 
-    def counts(self, batches: RunBatches) -> int:
-        """Return how many uniform numbers a batch needs: for lam, and for the partners."""
+    def counts(self, batches: RunBatches) -> int | Indices:
+        """Return how many uniform numbers a batch needs: for lam, partners, and what is whole."""
+        n, first = batches.x.shape[1], self._count_first(batches)
+        flags = self._whole.of(batches)
+        if flags is None:
+            return first
+        rows = n // 2 if self.parts[0].paired else n
+        return first + rows * flags.any(dim=1).cpu().numpy().astype(np.int64)
+
+    def _count_first(self, batches: RunBatches) -> int:
         return 1 if self.parts[0].paired else 1 + batches.x.shape[1]
 
     def transform(self, batches: RunBatches, uniform: Values) -> Pair:
@@ -295,10 +329,19 @@ class _MixupAcross(AtOnce[Mixup]):
             half = _half(x[0])
             partners = torch.arange(half, 2 * half, device=x.device).expand(len(x), half)
         else:
-            partners = self._find_partners(runs, rows_x, rows_y, uniform[:, 1:]).to(x.device)
+            own = uniform[:, 1 : self._count_first(batches)]
+            partners = self._find_partners(runs, rows_x, rows_y, own).to(x.device)
+        share = lam_y = torch.from_numpy(lam)
+        swapped, flags = None, self._whole.of(batches)
+        if flags is not None:
+            first = self._count_first(batches)
+            own = uniform[:, first : first + partners.shape[1]]
+            swapped = torch.from_numpy(own >= lam[:, None]).to(x.device)
+            share = whole_shares(lam_y, swapped, flags)
         for number, part in self.last_batches(runs):
-            part.params = MixupParams(float(lam[number]), partners[number])
-        new_x, new_y = mix(rows_x, rows_y, lam=torch.from_numpy(lam), partners=partners)
+            drawn = float(lam[number]), partners[number]
+            part.params = MixupParams(*drawn, own_rows(swapped, flags, number))
+        new_x, new_y = mix(rows_x, rows_y, lam=share, partners=partners, lam_y=lam_y)
         shape = new_x.shape[:2]
         return new_x.reshape(*shape, *x.shape[2:]), new_y.reshape(*shape, *y.shape[2:])
 

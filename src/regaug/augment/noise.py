@@ -10,8 +10,8 @@ from torch import Tensor
 from regaug import _random
 from regaug._checks import check_choice, check_range
 from regaug.augment.across import Across, AtOnce, Pair, RunBatches
-from regaug.augment.base import Augmentation
 from regaug.augment.numbers import Values
+from regaug.augment.whole import Categories, TakesWhole, WholeColumns
 from regaug.functional.precision import cast, working_dtype
 
 Targets = Literal["joint", "keep"]
@@ -30,7 +30,7 @@ class NoiseParams:
     factor: Tensor | None = None
 
 
-class GaussianNoise(Augmentation[NoiseParams]):
+class GaussianNoise(TakesWhole[NoiseParams]):
     r"""Add independent noise from :math:`N(0, \sigma^2)` to inputs and targets.
 
     ``p``, ``append``, ``anneal``, ``total_steps`` and ``generator`` are options of every
@@ -42,6 +42,10 @@ class GaussianNoise(Augmentation[NoiseParams]):
         relative: Inputs are multiplied by factors from :math:`N(1, \mathrm{relative}^2)` before,
             each value by its own; at least 0.
         targets: ``"joint"`` adds noise to the targets too, ``"keep"`` leaves them.
+        categories: ``"mix"``: all columns are numbers. ``"whole"``: columns that belong together,
+            such as those of a category, stay as they are in the row itself, the nearest real one.
+            Which these are a training is told by its table, and :meth:`fit` by ``blocks``; else
+            every column stands for itself.
 
     Example:
         >>> x, y = torch.zeros(1000, 5), torch.zeros(1000)
@@ -60,6 +64,7 @@ class GaussianNoise(Augmentation[NoiseParams]):
         *,
         relative: float = 0.0,
         targets: Targets = "joint",
+        categories: Categories = "mix",
         p: float = 1.0,
         append: bool = False,
         anneal: float | None = None,
@@ -72,6 +77,7 @@ class GaussianNoise(Augmentation[NoiseParams]):
         self.sigma = check_range("sigma", sigma, 0.0)
         self.relative = check_range("relative", relative, 0.0)
         self.targets = check_choice("targets", targets, TARGETS)
+        self._choose_categories(categories)
 
     def draw(self, x: Tensor, y: Tensor) -> NoiseParams:
         """Draw the noise."""
@@ -82,13 +88,15 @@ class GaussianNoise(Augmentation[NoiseParams]):
 
     def transform(self, x: Tensor, y: Tensor, params: NoiseParams) -> tuple[Tensor, Tensor]:
         """Add the noise."""
-        return _add(x, params.x, params.factor), _add(y, params.y)
+        new_x = self.keep_whole(x, _add(x, params.x, params.factor))
+        return new_x, _add(y, params.y)
 
     def transform_where(
         self, x: Tensor, y: Tensor, params: NoiseParams, mask: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Add the noise to the values that are there, and to the targets."""
-        return torch.where(mask, _add(x, params.x, params.factor), x), _add(y, params.y)
+        new_x, new_y = self.transform(x, y, params)
+        return torch.where(mask, new_x, x), new_y
 
     @classmethod
     def across(cls, parts: Sequence[Self], *, ahead: bool = False) -> Across:
@@ -112,6 +120,7 @@ class _NoiseAcross(AtOnce[GaussianNoise]):
         super().__init__(parts, ahead=ahead)
         self._sigma = torch.tensor([part.sigma for part in parts], dtype=torch.float64)
         self._relative = torch.tensor([part.relative for part in parts], dtype=torch.float64)
+        self._whole = WholeColumns(parts)
 
     def counts(self, batches: RunBatches) -> int:
         """Return how many uniform numbers a batch needs: one for each value of noise or factor."""
@@ -137,7 +146,8 @@ class _NoiseAcross(AtOnce[GaussianNoise]):
         for number, part in self.last_batches(runs):
             own = (None if values is None else values[number] for values in (of_x, of_y, factor))
             part.params = NoiseParams(*own)
-        return _add(x, of_x, factor), _add(y, of_y)
+        new_x = self._whole.keep(batches, _add(x, of_x, factor).flatten(2))
+        return new_x.reshape(x.shape), _add(y, of_y)
 
 
 def _as(noise: Tensor, batch: Tensor) -> Tensor:

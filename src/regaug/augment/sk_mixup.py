@@ -11,10 +11,10 @@ from torch import Tensor
 from regaug import _random
 from regaug._checks import check_choice, check_range
 from regaug.augment.across import Across, AtOnce, Pair, RunBatches
-from regaug.augment.base import Augmentation
 from regaug.augment.joint import as_rows
 from regaug.augment.mixup import KnowsMask
-from regaug.augment.numbers import Values
+from regaug.augment.numbers import Indices, Values
+from regaug.augment.whole import Categories, TakesWhole, WholeColumns, own_rows, whole_shares
 from regaug.functional.mixing import mix
 from regaug.functional.partners import warp_shares
 
@@ -30,14 +30,16 @@ class SKMixupParams:
         lam: Share of each sample itself in its new inputs, float64 ``(n,)``.
         lam_y: The same in its new targets.
         partners: The row that each row is mixed with.
+        swapped: True where a row has what is taken whole from its partner; None too if nothing is.
     """
 
     lam: Tensor | None
     lam_y: Tensor | None
     partners: Tensor | None
+    swapped: Tensor | None = None
 
 
-class SKMixup(KnowsMask, Augmentation[SKMixupParams]):
+class SKMixup(KnowsMask, TakesWhole[SKMixupParams]):
     r"""Mix every sample with a random one, far ones less (Similarity Kernel Mixup).
 
     As in :class:`Mixup` sample :math:`i` becomes
@@ -56,6 +58,8 @@ class SKMixup(KnowsMask, Augmentation[SKMixupParams]):
             layer what it puts out.
         alpha_y: Concentration in the warp of the targets; ``alpha`` if None.
         width_y: Width of the kernel in the warp of the targets; ``width`` if None.
+        categories: ``"mix"``, or ``"whole"``: columns that belong together are taken whole from one
+            of the two rows, as :class:`Mixup` does.
 
     Example:
         >>> x, y = torch.randn(32, 5), torch.randn(32)
@@ -77,6 +81,7 @@ class SKMixup(KnowsMask, Augmentation[SKMixupParams]):
         distance: Distance = "targets",
         alpha_y: float | None = None,
         width_y: float | None = None,
+        categories: Categories = "mix",
         p: float = 1.0,
         append: bool = False,
         anneal: float | None = None,
@@ -94,6 +99,7 @@ class SKMixup(KnowsMask, Augmentation[SKMixupParams]):
         if width_y is not None:
             width_y = check_range("width_y", width_y, 0.0, open_low=True)
         self.alpha_y, self.width_y = alpha_y, width_y
+        self._choose_categories(categories)
 
     @property
     def warps(self) -> tuple[float, float, float, float]:
@@ -116,17 +122,34 @@ class SKMixup(KnowsMask, Augmentation[SKMixupParams]):
             lam_y = warp_shares(
                 rows, lam=draw, partners=partners, alpha=alpha_y, width=width_y, mask=mask
             )
-        return SKMixupParams(lam, lam_y, partners)
+        swapped = None
+        if self.whole_columns(x[0].numel()) is not None:
+            swapped = _random.uniforms(len(y), self.generator).to(x.device) >= lam.to(x.device)
+        return SKMixupParams(lam, lam_y, partners, swapped)
 
     def transform(self, x: Tensor, y: Tensor, params: SKMixupParams) -> tuple[Tensor, Tensor]:
         """Mix the rows with ``params.partners``."""
-        return _mix(x, y, params, None)
+        return self._mix(x, y, params, None)
 
     def transform_where(
         self, x: Tensor, y: Tensor, params: SKMixupParams, mask: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Mix the values that a row and its partner both have; all others stay the row's own."""
-        return _mix(x, y, params, as_rows(mask))
+        return self._mix(x, y, params, self.whole_mask(mask))
+
+    def _mix(
+        self, x: Tensor, y: Tensor, params: SKMixupParams, mask: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        lam, partners = params.lam, params.partners
+        if lam is None or partners is None:
+            return x, y
+        lam_y, is_whole = params.lam_y, self.whole_columns(x[0].numel())
+        if is_whole is not None and params.swapped is not None:
+            lam_y = lam if lam_y is None else lam_y
+            lam = whole_shares(lam, params.swapped, is_whole.to(x.device))
+        rows_x, rows_y = as_rows(x), as_rows(y)
+        new_x, new_y = mix(rows_x, rows_y, lam=lam, partners=partners, mask=mask, lam_y=lam_y)
+        return new_x.reshape(x.shape), new_y.reshape(y.shape)
 
     @classmethod
     def across(cls, parts: Sequence[Self], *, ahead: bool = False) -> Across:
@@ -146,10 +169,14 @@ class _SKMixupAcross(AtOnce[SKMixup]):
         super().__init__(parts, ahead=ahead)
         self._warps = np.array([part.warps for part in parts]).T  # four rows
         self._is_one = bool((self._warps[:2] == self._warps[2:]).all())
+        self._whole = WholeColumns(parts)
 
-    def counts(self, batches: RunBatches) -> int:
-        """Return how many uniform numbers a batch needs: for lam, and for the partners."""
-        return 1 + batches.x.shape[1]
+    def counts(self, batches: RunBatches) -> int | Indices:
+        """Return how many uniform numbers a batch needs: for lam, partners, and what is whole."""
+        n, flags = batches.x.shape[1], self._whole.of(batches)
+        if flags is None:
+            return 1 + n
+        return 1 + n * (1 + flags.any(dim=1).cpu().numpy().astype(np.int64))
 
     def transform(self, batches: RunBatches, uniform: Values) -> Pair:
         """Mix all batches as one stack."""
@@ -157,22 +184,19 @@ class _SKMixupAcross(AtOnce[SKMixup]):
         rows_x, rows_y = batches.columns
         rows = rows_x if self.parts[0].distance == "inputs" else rows_y
         draws = torch.from_numpy(uniform[:, 0])
-        partners = torch.from_numpy(uniform[:, 1:].argsort(axis=1)).to(x.device)
+        n, flags = x.shape[1], self._whole.of(batches)
+        partners = torch.from_numpy(uniform[:, 1 : 1 + n].argsort(axis=1)).to(x.device)
         alpha, width, alpha_y, width_y = torch.from_numpy(self._warps[:, runs])
         lam = lam_y = warp_shares(rows, lam=draws, partners=partners, alpha=alpha, width=width)
         if not self._is_one:
             lam_y = warp_shares(rows, lam=draws, partners=partners, alpha=alpha_y, width=width_y)
+        share, swapped = lam, None
+        if flags is not None:
+            own = torch.from_numpy(uniform[:, 1 + n : 1 + 2 * n]).to(x.device)
+            swapped = own >= lam.to(x.device)
+            share = whole_shares(lam, swapped, flags)
         for number, part in self.last_batches(runs):
-            part.params = SKMixupParams(lam[number], lam_y[number], partners[number])
-        new_x, new_y = mix(rows_x, rows_y, lam=lam, partners=partners, lam_y=lam_y)
+            drawn = lam[number], lam_y[number], partners[number]
+            part.params = SKMixupParams(*drawn, own_rows(swapped, flags, number))
+        new_x, new_y = mix(rows_x, rows_y, lam=share, partners=partners, lam_y=lam_y)
         return new_x.reshape(x.shape), new_y.reshape(y.shape)
-
-
-def _mix(x: Tensor, y: Tensor, params: SKMixupParams, mask: Tensor | None) -> tuple[Tensor, Tensor]:
-    lam, partners = params.lam, params.partners
-    if lam is None or partners is None:
-        return x, y
-    new_x, new_y = mix(
-        as_rows(x), as_rows(y), lam=lam, partners=partners, mask=mask, lam_y=params.lam_y
-    )
-    return new_x.reshape(x.shape), new_y.reshape(y.shape)

@@ -1,7 +1,7 @@
 """``regaug augment``: new rows for a table, in its own units."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -34,9 +34,10 @@ def augment(
     focus: Annotated[
         str | None,
         typer.Option(
-            metavar="END",
+            metavar="END|COLUMN",
             help="Which targets are rare to smogn: the tenth with the highest (high), the lowest "
-            "(low) or both [by their box plot].",
+            "(low) or both; or a column that says from 0 to 1 how much each row matters, and is no "
+            "input [by their box plot].",
             autocompletion=names.one_of(names.FOCUSES),
         ),
     ] = None,
@@ -58,7 +59,9 @@ def augment(
     Example: regaug augment train.csv --target price --method cems --rows 2000 -o more.csv
     """
     from regaug.data.tabular.generation import generate
+    from regaug.data.tabular.moments import Moments
     from regaug.data.tabular.table import Table
+    from regaug.methods import is_for_rare
 
     if focus is not None and method != "smogn":
         raise ArgumentError(
@@ -66,9 +69,9 @@ def augment(
             "targets. Take --method smogn."
         )
     place = options.output(out, source, force=force)
-    data = options.open_data(
-        source, target=target, group=group, time=time, drop=drop, encoding=encoding
-    )
+    columns: dict[str, Any] = {"target": target, "group": group, "time": time, "drop": drop}
+    columns |= {"encoding": encoding, "relevance": options.as_relevance(focus)}
+    data = options.open_data(source, **columns)
     changes = {} if focus is None else {"focus": focus}
     new = generate(
         data, method=method, rows=rows, seed=seed, method_settings=changes, append=append
@@ -76,9 +79,10 @@ def augment(
     options.write_table(new, place)
     columns = data.frame.columns if isinstance(data, Table) else new.columns
     left_out = [name for name in columns if name not in new.columns]
-    own_rows = len(new) - rows
+    own_rows, moments = len(new) - rows, Moments.of(data, new.tail(rows))
     if as_json:
         made = {"new_rows": rows, "own_rows": own_rows, "left_out": left_out}
+        made["moments"] = moments.to_dict()
         head = {"written": str(place.path), "replaces": place.replaces, "method": method}
         options.print_json({**head, **made})
         return
@@ -87,4 +91,9 @@ def augment(
     typer.echo(sentences(written, place.remark))
     if left_out:
         typer.echo(f"Left out, as they are no inputs: {', '.join(map(repr, left_out))}.")
+    for line in moments.lines():
+        typer.echo(line)
+    # Rows where targets are rare are meant to be others.
+    if not is_for_rare(method) and (advice := moments.advice(method)):
+        typer.echo(advice)
     typer.echo("They are for training only: measure errors on rows that they were not made from.")

@@ -55,8 +55,9 @@ def compare(
     focus: Annotated[
         str | None,
         typer.Option(
-            metavar="END",
-            help="Which targets tail-rmse is of: high, low or both [both].",
+            metavar="END|COLUMN",
+            help="Which targets tail-rmse is of: high, low or both [both]; with another metric a "
+            "column that says from 0 to 1 how much each row matters to smogn, and is no input.",
             autocompletion=names.one_of(names.FOCUSES),
         ),
     ] = None,
@@ -152,6 +153,7 @@ def compare(
     from regaug.cli.advice import show_advice
     from regaug.cli.live import Live
     from regaug.metrics import focused
+    from regaug.studies.compare import check_relevance
     from regaug.studies.compare import compare as run_study
     from regaug.studies.leaderboard import leaderboard
 
@@ -159,9 +161,14 @@ def compare(
     found = []
     for source in sources or ["diabetes"]:
         columns: dict[str, Any] = {"target": target, "group": group, "time": time}
-        columns |= {"drop": drop, "encoding": encoding}
+        relevance = options.as_relevance(focus)
+        columns |= {"drop": drop, "encoding": encoding, "relevance": relevance}
         others = {**columns, "split": split}
-        wish = focused(metric or "rmse", focus) if focus else metric  # type: ignore[arg-type]
+        wish = metric
+        if relevance is not None:
+            check_relevance(relevance, metric or "rmse", wanted)
+        elif focus:
+            wish = focused(metric or "rmse", focus)  # type: ignore[arg-type]
         problem = problems.open_problem(source, others, metric=wish, splits=splits, quick=quick)
         data = problem or options.open_data(source, **columns)
         start = clock.perf_counter()

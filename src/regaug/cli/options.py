@@ -94,13 +94,14 @@ def open_data(
     time: str | None = None,
     drop: list[str] | None = None,
     encoding: str | None = None,
+    relevance: str | None = None,
 ) -> "Data":
     """Return the table that a user means: a file, or a data set by its name."""
     from regaug.data import NAMES, load, read_table
     from regaug.data.tabular.sources import STANDARD_INPUT
 
     columns: dict[str, Any] = {"--target": target, "--group": group, "--time": time, "--drop": drop}
-    columns["--encoding"] = encoding
+    columns |= {"--encoding": encoding, "--focus COLUMN": relevance}
     path = Path(source)
     if is_name(source):
         refuse(columns, f"the data set {source!r} knows its columns")
@@ -119,10 +120,17 @@ def open_data(
             group=group,
             time=time,
             drop=drop or (),
+            relevance=relevance,
             encoding=encoding,
         )
     except ArgumentError as error:  # the arguments are the names that the user typed
-        raise UnknownNameError(str(error)) from error
+        ends = "`--focus` must be high, low, both or a column"
+        raise UnknownNameError(str(error).replace("`relevance`", ends)) from error
+
+
+def as_relevance(focus: str | None) -> str | None:
+    """Return the column that a user names as a focus; None for an end of the target."""
+    return None if focus in names.FOCUSES else focus
 
 
 def refuse(given: Mapping[str, Any], reason: str) -> None:

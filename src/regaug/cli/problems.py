@@ -10,6 +10,8 @@ from regaug.exceptions import ArgumentError
 if TYPE_CHECKING:
     from regaug.problems import Problem
 
+_OPTIONS = {"relevance": "focus COLUMN"}
+
 
 def open_problem(
     source: str,
@@ -32,7 +34,8 @@ def open_problem(
     from regaug.problems import Problem
     from regaug.studies.plan import QUICK_SPLITS, SPLITS
 
-    options = {f"--{name}": value for name, value in columns.items()}
+    # What is no option of its own was given as another.
+    options = {f"--{_OPTIONS.get(name, name)}": value for name, value in columns.items()}
     if is_script(source):
         refuse(options, f"{source} says itself what is learned from what")
         problem = Problem.from_file(source)

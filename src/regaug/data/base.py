@@ -66,6 +66,7 @@ class Part(Dataset[tuple[Tensor, Tensor]]):
         rows: Their places in the whole data set.
         groups: Group of every sample, where there are groups.
         unscaled: The inputs as they were before they got a scale, where a mask looks at them.
+        relevances: How much the target of every sample matters, from 0 to 1, where that is said.
     """
 
     x: Tensor | Inputs
@@ -73,6 +74,7 @@ class Part(Dataset[tuple[Tensor, Tensor]]):
     rows: Rows
     groups: NDArray[np.generic] | None = None
     unscaled: Tensor | Inputs | None = field(default=None, kw_only=True)
+    relevances: NDArray[np.float64] | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "x", as_inputs(self.x))
@@ -153,6 +155,7 @@ class Part(Dataset[tuple[Tensor, Tensor]]):
             rows=self.rows[chosen],
             groups=None if self.groups is None else self.groups[chosen],
             unscaled=None if self.unscaled is None else take_inputs(self.unscaled, chosen),
+            relevances=None if self.relevances is None else self.relevances[chosen],
         )
 
 
@@ -219,6 +222,11 @@ class Split:
         ) -> None: ...
 
     @property
+    def has_categories(self) -> bool:
+        """Whether columns of the inputs belong together."""
+        return self.blocks is not None and len(set(self.blocks)) < len(self.blocks)
+
+    @property
     def parts(self) -> dict[str, Part]:
         """All parts by name: ``"train"``, ``"validation"``, ``"test"``, then the further ones."""
         three = {"train": self.train, "validation": self.validation, "test": self.test}
@@ -265,6 +273,7 @@ class Data:
     info: Info
     y: NDArray[np.float64]  # targets (n, m), of those data sets that hold them in memory
     groups: NDArray[np.generic] | None = None
+    relevances: NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
         return len(self.y)
@@ -283,7 +292,8 @@ class Data:
     def _samples(self, x: Tensor | Inputs, rows: Rows) -> Part:
         """Return the part that these rows are, whose inputs are ``x``."""
         groups = None if self.groups is None else self.groups[rows]
-        return Part(x, as_float(self.y[rows]), rows, groups)
+        own = None if self.relevances is None else self.relevances[rows]
+        return Part(x, as_float(self.y[rows]), rows, groups, relevances=own)
 
 
 def as_float(array: ArrayLike) -> Tensor:

@@ -32,8 +32,8 @@ def mix(
         x: Inputs of shape ``(..., n, d)``.
         y: Targets of shape ``(..., n, m)``.
         lam: Share of the row itself; 1 leaves the rows as they are, and outside of [0, 1] new rows
-            lie beyond the two. A number, a tensor of the leading shape ``(...)``, or one for every
-            row, ``(..., k)``.
+            lie beyond the two. A number, a tensor of the leading shape ``(...)``, one for every
+            row, ``(..., k)``, or, beside ``lam_y``, one for every value, ``(..., k, d)``.
         partners: The row that each row is mixed with, from 0 to n - 1: int64, ``(..., n)``. With
             ``(..., k)``, k less than n, only the first k rows are mixed and returned.
         mask: True where a value of ``x`` is there, ``(..., n, d)``: values are mixed where both
@@ -52,8 +52,10 @@ def mix(
     """
     check_rows(x, y)
     check_partners("partners", partners, x.shape[:-1])
-    lam = _check_share("lam", lam, partners)
-    lam_y = lam if lam_y is None else _check_share("lam_y", lam_y, partners)
+    if isinstance(lam, Tensor) and lam.ndim > partners.ndim and lam_y is None:
+        raise ArgumentError("`lam_y` must be given beside a share for every value, got None.")
+    lam = _check_share("lam", lam, partners, x.shape[-1])
+    lam_y = lam if lam_y is None else _check_share("lam_y", lam_y, partners, y.shape[-1])
     if mask is not None:
         check_mask(mask, x)
     return _mix_rows(x, lam, partners, mask), _mix_rows(y, lam_y, partners)
@@ -135,8 +137,9 @@ def _mix_rows(
     own, others = own.to(dtype), others.to(dtype)
     share: float | Tensor = lam
     if isinstance(lam, Tensor):
-        share = lam.to(rows.device, dtype)[..., None]
-        share = share if lam.ndim == partners.ndim else share[..., None]
+        share = lam.to(rows.device, dtype)
+        for _ in range(partners.ndim + 1 - lam.ndim):
+            share = share[..., None]
     new = cast(torch.lerp(others, own, share), rows.dtype)
     return new if mask is None else torch.where(is_both, new, own.to(rows.dtype))
 
@@ -152,10 +155,11 @@ def select_rows(rows: Tensor, chosen: Tensor) -> Tensor:
     return others.reshape(*chosen.shape, columns)
 
 
-def _check_share(name: str, lam: float | Tensor, partners: Tensor) -> float | Tensor:
-    """Return a share that is a number, one for each batch, or one for each row."""
-    is_per_row = isinstance(lam, Tensor) and lam.ndim == partners.ndim
-    return check_per_matrix(name, lam, partners.shape if is_per_row else partners.shape[:-1])
+def _check_share(name: str, lam: float | Tensor, partners: Tensor, columns: int) -> float | Tensor:
+    """Return a share that is a number, one for each batch, for each row, or for each value."""
+    shape = (*partners.shape, columns)
+    missing = len(shape) - lam.ndim if isinstance(lam, Tensor) else 2
+    return check_per_matrix(name, lam, torch.Size(shape[: len(shape) - max(0, min(missing, 2))]))
 
 
 def check_mask(mask: Tensor, x: Tensor, name: str = "x") -> None:

@@ -15,6 +15,7 @@ from regaug.augment import Augmentation, CMixup, Identity
 from regaug.augment.layer import AtLayer
 from regaug.augment.limits import Labels, code_labels
 from regaug.augment.structures import Batch
+from regaug.augment.whole import CATEGORIES
 from regaug.exceptions import ArgumentError, PlaceError
 from regaug.methods.space import Between, OneOf, Options, Space
 from regaug.samplers import SAMPLERS, BatchSampler
@@ -40,11 +41,14 @@ class Reach:
         layers: Whether the network names a layer.
         pairs: Whether all of a sample goes through that layer, so that what makes fewer samples of
             a batch, such as one of each pair, or more, can act there.
+        categories: Whether columns of the inputs belong together, as those of a category do: what
+            can take them whole may try to.
     """
 
     inputs: bool = True
     layers: bool = True
     pairs: bool = True
+    categories: bool = False
 
 
 class Inputs(Protocol):
@@ -225,6 +229,8 @@ class Method:
             'layer'
             >>> get("manifold-mixup").placed(Reach(layers=False)) is None
             True
+            >>> get("mixup").placed(Reach(categories=True)).space["categories"]
+            OneOf(values=('mix', 'whole'))
         """
         if self.augmentation is Identity:
             return self
@@ -253,6 +259,10 @@ class Method:
             space["place"] = OneOf(possible)
         else:
             space.pop("place", None)
+        acts_on_inputs = INPUT in (defaults["place"], *possible)  # what a layer puts out has none
+        if reach.categories and acts_on_inputs and "categories" in self.options:
+            space.setdefault("categories", OneOf(CATEGORIES))
+            defaults.setdefault("categories", CATEGORIES[0])
         starts = tuple(start for start in self.starts if fits(start.get("place")))
         return replace(self, defaults=defaults, space=space, starts=starts)
 
@@ -290,7 +300,7 @@ class Prepared:
             self.augmentation.learn_blocks(blocks)
         if self.augmentation.learns:
             self._adapt(len(y))
-            limits = {} if groups is None else {"groups": groups}
+            limits: dict[str, Any] = {} if groups is None else {"groups": groups}
             self.augmentation.fit(x if isinstance(x, Mapping) else x[:], y, **limits)
         return self
 

@@ -536,6 +536,8 @@ class Problem:
                 if in_memory(part.x) is None:
                     digest = zlib.crc32(part.rows.tobytes(), digest)
                 digest = self._digest_limits(part, digest)
+                if part.relevances is not None:
+                    digest = zlib.crc32(part.relevances.tobytes(), digest)
         return f"{digest:08x}"
 
     def _digest_limits(self, part: Part, digest: int) -> int:

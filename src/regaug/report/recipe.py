@@ -196,7 +196,7 @@ def _open(study: Study) -> str:
     source = given["source"]
     if "target" not in given:
         return f"regaug.data.load({as_python(source)})"
-    options = {name: given[name] for name in COLUMNS if name in given}
+    options = {name: given[name] for name in (*COLUMNS, "relevance") if name in given}
     if len(options["target"]) == 1:
         options["target"] = options["target"][0]
     listed = ", ".join(f"{name}={as_python(value)}" for name, value in options.items())

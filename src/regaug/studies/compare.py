@@ -19,7 +19,8 @@ from regaug.ensemble.diagnosis import read_diagnosis, write_diagnosis
 from regaug.ensemble.entry import QUICK_ROWS
 from regaug.exceptions import ArgumentError, ArgumentTypeError, RegaugError, StoreError
 from regaug.formatting import count
-from regaug.metrics import Focus, MetricName, focused
+from regaug.methods import SMOGN
+from regaug.metrics import FOCUSES, Focus, MetricName, focus_of, focused
 from regaug.problems import MOST_ROWS, Problem
 from regaug.runs.factories import Factory
 from regaug.runs.origins import Origins
@@ -68,7 +69,7 @@ def compare(
     splits: int | None = None,
     split: SplitRule | None = None,
     metric: MetricName = "rmse",
-    focus: Focus | None = None,
+    focus: Focus | str | None = None,
     seed: int = 0,
     quick: bool = False,
     independent: bool = False,
@@ -117,7 +118,9 @@ def compare(
         metric: The error that chooses and is compared; a problem has its own. Where rare targets
             matter: ``"balanced-rmse"``, in which every tenth of the target's range counts alike, or
             ``"tail-rmse"``, that of the tenth of the rows at an end.
-        focus: Which end of the target that is: ``"high"``, ``"low"``, or ``"both"``.
+        focus: Which end of the target that is: ``"high"``, ``"low"``, or ``"both"``. With another
+            metric, a column that says from 0 to 1 how much the target of every row matters: rows
+            that ``"smogn"`` makes go by it, and it is no input.
         seed: Decides splits, settings and runs: the same seed gives the same table.
         quick: Fewer methods, settings and splits.
         independent: The splits have no rows in common, as draws of a simulation do.
@@ -157,8 +160,13 @@ def compare(
     """
     start = clock.monotonic()
     workforce = Workforce(jobs, executor, ray_address, max_minutes, gpus_per_run)
-    metric = cast(MetricName, focused(metric, focus))
-    table = _open(data, target=target, group=group, time=time, drop=drop)
+    relevance = None if focus is None or focus in FOCUSES else focus
+    if relevance is not None:
+        check_relevance(relevance, metric, methods)
+    metric = cast(MetricName, focused(metric, cast(Focus, None if relevance else focus)))
+    if isinstance(data, Table) and data.relevance == relevance:
+        relevance = None  # it knows
+    table = _open(data, target=target, group=group, time=time, drop=drop, relevance=relevance)
     if isinstance(table, Problem):
         problem = table
         for name, value in (("model", model), ("rows", rows)):
@@ -375,6 +383,22 @@ def _open(data: AnyData, **columns: Any) -> Problem | Data | Sequence[Split]:
                 f"`{name}` must be None for data that knows its columns, got {value!r}."
             )
     return data
+
+
+def check_relevance(column: str, metric: str, methods: Sequence[str] | None) -> None:
+    """Refuse a column of relevance where nothing would go by it."""
+    ends = ", ".join(map(repr, FOCUSES))
+    if focus_of(metric) is not None:
+        raise ArgumentError(
+            f"`focus` must be one of {ends} for the metric {metric!r}, which goes by the targets "
+            f"themselves, got {column!r}. A column of relevance is for rows that smogn makes, with "
+            "another metric, such as 'rmse'."
+        )
+    if SMOGN not in (methods or ()):
+        raise ArgumentError(
+            f"`focus` must be None, or one of {ends} with the metric 'tail-rmse', where no method "
+            f"goes by a column of relevance, got {column!r}. Name 'smogn' in `methods`."
+        )
 
 
 def _find_model(model: object) -> Any:

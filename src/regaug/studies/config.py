@@ -53,6 +53,7 @@ class StudyConfig:
         epochs: Epochs of every method's trainings, for a network of one's own; otherwise its
             recipes say how long they are, and this is empty.
         fair: What every method gets the same of.
+        categories: Whether columns of the inputs belong together, as those of a category do.
         rungs: Epochs after which the worse half of the recipes ends, for a network of one's own.
     """
 
@@ -85,6 +86,7 @@ class StudyConfig:
     epochs: tuple[int, ...] = ()
     fair: Fair = "epochs"
     rungs: tuple[int, ...] = ()
+    categories: bool = False
 
     def __post_init__(self) -> None:
         check_integer("trials", self.trials, 1)
@@ -118,7 +120,8 @@ class StudyConfig:
     @property
     def reach(self) -> Reach:
         """Where methods can act."""
-        return Reach(INPUT in self.places, bool(set(self.places) - {INPUT}), self.pairs_pass)
+        layers = bool(set(self.places) - {INPUT})
+        return Reach(INPUT in self.places, layers, self.pairs_pass, self.categories)
 
     def to_dict(self) -> dict[str, JSON]:
         """Return plain values, for a JSON file."""
@@ -148,4 +151,10 @@ class StudyConfig:
 
 
 # What a configuration does not say where it is so: earlier ones knew nothing else.
-NEWER: Mapping[str, JSON] = {"repeats": 1, "epochs": (), "fair": "epochs", "rungs": ()}
+NEWER: Mapping[str, JSON] = {
+    "repeats": 1,
+    "epochs": (),
+    "fair": "epochs",
+    "rungs": (),
+    "categories": False,
+}

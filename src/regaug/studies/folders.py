@@ -28,6 +28,7 @@ from regaug.studies.plan import QUICK_METHODS, QUICK_SPLITS, QUICK_TRIALS, SPLIT
 _LISTED = 3
 # How the name of a folder says which columns were named.
 _COLUMNS = {"target": "", "group": "group-", "time": "time-", "drop": "without-"}
+_COLUMNS["relevance"] = "focus-"
 _LONGEST = 40  # characters that a name takes of a user's own
 
 

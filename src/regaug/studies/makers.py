@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from regaug import methods
+from regaug.data.tabular.rare_rows import COLUMN
 from regaug.exceptions import ArgumentError
 from regaug.methods import MAKERS, NO_ROWS, REPEATS, ROWS, SMOGN
 from regaug.metrics import focus_of
@@ -52,16 +53,18 @@ def with_cost(problem: Problem) -> Problem:
     return replace(problem, cost=Cost(0.0, (1.0 + USUAL_SHARE) * seconds))
 
 
-def draw_makers(config: StudyConfig) -> dict[str, list[Settings]]:
+def draw_makers(config: StudyConfig, problem: Problem) -> dict[str, list[Settings]]:
     """Return what is tried of the methods that make rows."""
     # An epoch stands for a fit.
     plain = Settings(epochs=1, metric=config.metric)
     options: dict[str, Any] = {"seed": config.seed, "rows": config.train_rows, "kind": config.kind}
     options["beside"] = config.beside
+    options["reach"] = config.reach
     tried = {name: draw_settings(name, config.trials, **options) for name in config.methods}
-    # What matters most is said once, by the metric.
+    # What matters most is said once: by a column of the table, or by the metric.
+    is_given = problem.splits[0].train.relevances is not None
     for own in tried.get(SMOGN, ()):
-        own["focus"] = focus_of(config.metric)
+        own["focus"] = COLUMN if is_given else focus_of(config.metric)
     return {
         name: [replace(plain, method_settings=own) for own in settings]
         for name, settings in tried.items()

@@ -98,7 +98,7 @@ def make_plan(
     config = _configure(problem, names, count, seed, search)
     if problem.kind == "estimator":
         problem = with_cost(problem)
-        own = own or draw_makers(config)
+        own = own or draw_makers(config, problem)
     elif settings is None and training is not None:
         own = draw_logged(training, config)
         config = replace(config, repeats=1 if training.varies else config.splits)
@@ -287,6 +287,7 @@ def _configure(
         model=problem.model_name,
         keep_integers=problem.keep_integers,
         network=problem.network_key(),
+        categories=first.has_categories,
     )
 
 

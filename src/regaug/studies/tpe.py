@@ -113,7 +113,9 @@ def _learn(
         limits: dict[str, Any] = {"rows": rows, "reach": config.reach, "kind": config.kind}
         limits["beside"] = config.beside
         new = suggest_settings(name, settings, known, count, seed=config.seed, **limits)
-        learned |= {(name, len(own) + i): settings for i, settings in enumerate(new)}
+        # What matters most is not learned: the first trial knows it.
+        kept = {key: settings[0][key] for key in ("focus",) if key in settings[0]}
+        learned |= {(name, len(own) + i): {**one, **kept} for i, one in enumerate(new)}
     return learned
 
 

@@ -121,8 +121,9 @@ def add_rows(split: Split, settings: Settings, new: NewRows, *, most: int | None
         made = _draw(new.foreign if new.method == ROWS else train, rows, settings)
     else:
         known, encoder = x.numpy(), getattr(split, "encoder", None)
-        seed, blocks = settings.seed, split.blocks
-        new_x, new_y, _ = augment_rows(x, y, new.method, own, rows, seed, blocks=blocks)
+        told: dict[str, Any] = {"blocks": split.blocks, "relevances": train.relevances}
+        seed = settings.seed
+        new_x, new_y, _ = augment_rows(x, y, new.method, own, rows, seed, **told)
         domain = Domain.of(known, encoder, keep_integers=new.keep_integers)
         targets = y.numpy()
         new_y = np.clip(new_y, targets.min(axis=0), targets.max(axis=0))

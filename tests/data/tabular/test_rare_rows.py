@@ -156,7 +156,7 @@ def test_new_rows_follow_the_originals_in_fit_resample(frame):
 @pytest.mark.parametrize(
     ("settings", "error", "message"),
     [
-        ({"focus": "top"}, ArgumentError, "`focus` must be one of None, 'high', 'low', 'both'"),
+        ({"focus": "top"}, ArgumentError, "`focus` must be one of 'high', 'low', 'both', or"),
         ({"neighbors": 0}, ArgumentError, "`neighbors` must be at least 1, got 0"),
         ({"sigma": -1.0}, ArgumentError, "`sigma` must be at least 0, got -1.0"),
         ({"nieghbors": 3}, UnknownNameError, "Unknown setting 'nieghbors'. Did you mean"),

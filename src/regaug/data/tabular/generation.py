@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import count, islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -18,11 +18,13 @@ from regaug.data.base import Data
 from regaug.data.scaling import Scaler
 from regaug.data.tabular.columns import Number
 from regaug.data.tabular.encoding import Encoder
-from regaug.data.tabular.rare_rows import RareRows
+from regaug.data.tabular.rare_rows import COLUMN, RareRows
 from regaug.data.tabular.restoration import restore
 from regaug.data.tabular.table import Table
+from regaug.data.tabular.texts import Floats
 from regaug.data.tabular.values import read_levels
 from regaug.exceptions import ArgumentError, ArgumentTypeError
+from regaug.metrics import FOCUSES
 from regaug.samplers import BatchSampler
 
 if TYPE_CHECKING:
@@ -59,7 +61,7 @@ def generate(
             ``x1``, ``x2``, ... and ``target``.
         method: One of ``regaug.methods.names()`` that acts on inputs; or ``"smogn"``, which makes
             rows where targets are rare, by their box plot or by its setting ``focus``: ``"high"``,
-            ``"low"`` or ``"both"``.
+            ``"low"`` or ``"both"``, or the column that the table was read with as its relevance.
         rows: How many, at least 1.
         seed: The same seed gives the same rows.
         method_settings: Settings of the method that differ from its defaults. Those that say when
@@ -83,14 +85,16 @@ def generate(
     """
     import pandas as pd
 
-    table, rows = _as_table(data), check_integer("rows", rows, 1)
+    table, rows = as_table(data), check_integer("rows", rows, 1)
     frame, seed = table.frame, check_integer("seed", seed, 0)
     rng = _random.numpy_generator(_random.Stream.GENERATION, seed)
     encoder = Encoder.fit(frame[list(table.inputs)], readings=table.readings)
     x = torch.from_numpy(encoder.transform(frame)).double()
     y = torch.from_numpy(table.y)
     own = method_settings or {}
-    new_x, new_y, _ = augment_rows(x, y, method, own, rows, seed, blocks=encoder.blocks)
+    own = _find_focus(table, own) if method == methods.SMOGN else own
+    told: dict[str, Any] = {"blocks": encoder.blocks, "relevances": table.relevances}
+    new_x, new_y, _ = augment_rows(x, y, method, own, rows, seed, **told)
     targets = Encoder(tuple(Number(name, 0.0, indicator=False) for name in table.targets))
     new = {
         column.name: restore(column, values[column.name], frame[column.name], rng)
@@ -106,7 +110,23 @@ def generate(
     return pd.concat([frame[names], made], ignore_index=True) if append else made
 
 
-def _as_table(data: Data) -> Table:
+def _find_focus(table: Table, own: Mapping[str, object]) -> Mapping[str, object]:
+    """Return settings in which the table's column of relevance is the focus, if it is named."""
+    focus = own.get("focus")
+    if focus is None or focus in FOCUSES:
+        return own
+    if focus != table.relevance:
+        has = "has none" if table.relevance is None else f"has {table.relevance!r}"
+        raise ArgumentError(
+            f"`focus` must be one of {', '.join(map(repr, FOCUSES))}, or the table's column of "
+            f"relevance, of which it {has}, got {focus!r}. Name the column: read_table(..., "
+            "relevance=...)."
+        )
+    return {**own, "focus": COLUMN}
+
+
+def as_table(data: Data) -> Table:
+    """Return data as a table with names for its columns; an error if they are none."""
     import pandas as pd
 
     if isinstance(data, Table):
@@ -138,15 +158,17 @@ def augment_rows(
     seed: int,
     *,
     blocks: Sequence[int] | None = None,
+    relevances: Floats | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
     """Standardize, draw and augment batches until there are enough rows, and scale them back.
 
     ``x`` and ``y`` are ``(n, d)`` and ``(n, m)``, float64 and finite. Returns new inputs and
     targets, and the place of the row that each of them started from. ``blocks`` has a number for
-    every column of ``x``, equal ones for columns that belong together.
+    every column of ``x``, equal ones for columns that belong together; ``relevances`` say how much
+    the target of each row matters, for a method that goes by them.
     """
     if method == methods.SMOGN:
-        return _rare_rows(x, y, changes, rows, seed)
+        return _rare_rows(x, y, changes, rows, seed, relevances)
     ready = prepare_maker(method, changes, seed=seed)
     augmentation = ready.augmentation
     x_scaler, y_scaler = Scaler.fit(x), Scaler.fit(y)
@@ -164,7 +186,12 @@ def augment_rows(
 
 
 def _rare_rows(
-    x: Tensor, y: Tensor, changes: Mapping[str, object], rows: int, seed: int
+    x: Tensor,
+    y: Tensor,
+    changes: Mapping[str, object],
+    rows: int,
+    seed: int,
+    relevances: Floats | None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
     """Do the same for rows where targets are rare, from all rows at once."""
     own = methods.MAKERS[methods.SMOGN].settings(**changes)
@@ -174,6 +201,7 @@ def _rare_rows(
         y_scaler.transform(y),
         neighbors=own["neighbors"],
         focus=own["focus"],
+        relevances=relevances,
     )
     drawn = known.draw(rows, seed)
     new_x, new_y = known.make(drawn, sigma=own["sigma"])

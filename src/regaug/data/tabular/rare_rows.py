@@ -1,7 +1,7 @@
 """New rows where targets are rare: who is rare, who is near whom, and what is drawn."""
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Literal, Self
 
 import numpy as np
 import torch
@@ -9,9 +9,15 @@ from torch import Tensor
 
 from regaug import _random
 from regaug._checks import check_choice, check_integer, check_range
+from regaug.data.tabular.texts import Floats
+from regaug.exceptions import ArgumentError, DataError
+from regaug.formatting import count
 from regaug.functional.smogn import relevance, smogn
 from regaug.metrics import FOCUSES, Focus
 
+RareFocus = Focus | Literal["column"]
+# A focus: what is rare is said by a column of the table.
+COLUMN = "column"
 # A target is rare from this relevance on, as in the papers.
 _RARE = 0.8
 # With a focus, the share of the rows at an end that are rare: those that tail-rmse is of.
@@ -39,7 +45,15 @@ class RareRows:
     reach: Tensor
 
     @classmethod
-    def of(cls, x: Tensor, y: Tensor, *, neighbors: int = 5, focus: Focus | None = None) -> Self:
+    def of(
+        cls,
+        x: Tensor,
+        y: Tensor,
+        *,
+        neighbors: int = 5,
+        focus: RareFocus | None = None,
+        relevances: Floats | None = None,
+    ) -> Self:
         """Find them.
 
         Args:
@@ -47,10 +61,12 @@ class RareRows:
             y: Targets ``(n, m)``, standardized, float64.
             neighbors: How many of the nearest rows a partner is drawn from, at least 1.
             focus: Which targets are rare: the tenth of the rows with the highest ones, the lowest,
-                or both. None goes by the box plot, and by both where that finds less than two.
+                or both; or ``"column"``: those with a relevance of 0.8 and more. None goes by the
+                box plot, and by both where that finds less than two.
+            relevances: Of every row, ``(n,)``, for the focus ``"column"``; no other looks at them.
         """
         check_integer("neighbors", neighbors, 1)
-        ends = _find_ends(y, focus)
+        ends = _given_ends(y, relevances) if focus == COLUMN else _find_ends(y, focus)
         rare = (ends >= 0).nonzero().squeeze(1)
         near, reach = rare[:, None].repeat(1, neighbors), torch.full((len(rare),), torch.inf).to(x)
         for end in sorted({*ends[rare].tolist()}):
@@ -103,7 +119,28 @@ class Drawn:
     noise_y: Tensor
 
 
-def _find_ends(y: Tensor, focus: Focus | None) -> Tensor:
+def _given_ends(y: Tensor, relevances: Floats | None) -> Tensor:
+    """Do the same for rows whose relevance is given: each is at the nearer end of its target.
+
+    Rows of both ends have nothing between them that would be rare.
+    """
+    if relevances is None:
+        raise ArgumentError(
+            "`focus` must be None, 'high', 'low' or 'both' for rows without a relevance, got "
+            f"{COLUMN!r}. Name the column: read_table(..., relevance=...)."
+        )
+    is_rare = torch.tensor(relevances >= _RARE)
+    if int(is_rare.sum()) < 2:
+        raise DataError(
+            f"The relevance must be {_RARE} or more in at least 2 rows to make others between "
+            f"them, got {count(int(is_rare.sum()), 'such row')}."
+        )
+    above = y - y.median(dim=0).values
+    ends = torch.cat([-above, above], dim=1).argmax(dim=1)
+    return ends.masked_fill(~is_rare, -1)
+
+
+def _find_ends(y: Tensor, focus: RareFocus | None) -> Tensor:
     """Return a number for every row that tells at which end of which target it is rare, or -1."""
     check_choice("focus", focus, (None, *FOCUSES))
     scores = torch.cat(relevance(y), dim=1) if focus is None else _tails(y, focus)
@@ -114,7 +151,7 @@ def _find_ends(y: Tensor, focus: Focus | None) -> Tensor:
     return ends
 
 
-def _tails(y: Tensor, focus: Focus) -> Tensor:
+def _tails(y: Tensor, focus: RareFocus) -> Tensor:
     """Return 1 for the tenth of the rows at an end of a target, and 0 for the others."""
     size = -(-len(y) // round(1 / _TAIL))
     ends = []

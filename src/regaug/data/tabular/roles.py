@@ -31,11 +31,13 @@ def check_columns(
     group: str | None,
     time: str | None,
     drop: Sequence[str],
+    relevance: str | None = None,
 ) -> tuple[str, ...]:
     """Check the names the user gave, and return those of the inputs."""
     if not targets:
         raise ArgumentError("`target` must name at least one column, got none.")
     given = {"target": targets, "group": (group,), "time": (time,), "drop": drop}
+    given["relevance"] = (relevance,)
     for argument, chosen in given.items():
         for name in chosen:
             if name is not None and name not in names:
@@ -44,7 +46,7 @@ def check_columns(
                 raise ArgumentError(f"`target` and `{argument}` must differ, got {name!r} in both.")
     if len(set(targets)) < len(targets):
         raise ArgumentError(f"`target` must name different columns, got {list(targets)}.")
-    used = {*targets, group, time, *drop}
+    used = {*targets, group, time, *drop, relevance}
     inputs = tuple(name for name in names if name not in used)
     if not inputs:
         raise DataError(f"No input column is left: all of {names} are named otherwise.")
@@ -96,6 +98,33 @@ def read_times(frame: "pd.DataFrame", name: str) -> Floats:
             f"{next(iter(read.words))!r}."
         )
     return read.values
+
+
+def read_relevance(series: "pd.Series") -> Floats:
+    """Return a column that says how much the target of every row matters, from 0 to 1.
+
+    Example:
+        >>> import pandas as pd
+        >>> read_relevance(pd.Series([0.0, 1.0, 0.5]))
+        array([0. , 1. , 0.5])
+    """
+    read, must = (
+        read_numbers(series),
+        f"Column {series.name!r} must hold the relevance of every row, ",
+    )
+    must += "a number from 0 to 1"
+    if read.unreadable:
+        raise DataError(f"{must}, got {next(iter(read.words))!r}.")
+    values = read.values
+    is_gap = np.isnan(values)
+    if is_gap.any():
+        raise DataError(
+            f"{must}, got none in {count(int(is_gap.sum()), 'row')}. Put 0 where nothing matters."
+        )
+    wrong = values[(values < 0.0) | (values > 1.0)]
+    if len(wrong):
+        raise DataError(f"{must}, got {wrong[0]:g} ({len(wrong):,} such values).")
+    return values
 
 
 def usable_rows(

@@ -13,7 +13,7 @@ from regaug._checks import check_choice
 from regaug.data.base import Data, Info, Rows, Rules, Split
 from regaug.data.duplicates import Duplicates
 from regaug.data.splits import SplitRule, ThreeParts, group_split, random_split, time_split
-from regaug.data.tabular.columns import Category, Date
+from regaug.data.tabular.columns import Category, Column, Date
 from regaug.data.tabular.discovery import read_columns
 from regaug.data.tabular.duplicates import find_duplicates
 from regaug.data.tabular.encoding import Encoder
@@ -24,6 +24,7 @@ from regaug.data.tabular.roles import (
     as_names,
     check_columns,
     check_targets,
+    read_relevance,
     read_target,
     read_times,
     usable_rows,
@@ -67,10 +68,12 @@ class Table(Data):
             training rows of a split, by :class:`regaug.data.tabular.encoding.Encoder`.
         group: Name of the column of groups, if any.
         time: Name of the column of times, if any.
+        relevance: Name of the column that says how much the target of a row matters, if any.
         y: Targets ``(n, m)``, float64.
         groups: Group of every row as text, ``(n,)``, if there is such a column.
         times: Time of every row, ``(n,)``, if there is such a column: its numbers, or the days
             since 1970 of its dates.
+        relevances: Of every row, ``(n,)``, from 0 to 1, if there is such a column.
         readings: How the texts of inputs, targets and times were read that are not written plainly.
         notes: How columns were read, and what was left out, imputed and pooled; a sentence each.
         given: How the user named it all, for a command to copy: ``source``, where it is a file,
@@ -85,6 +88,7 @@ class Table(Data):
         group: str | None = None,
         time: str | None = None,
         drop: Sequence[str] = (),
+        relevance: str | None = None,
         name: str = "table",
         notes: Sequence[str] = (),
         readings: Sequence[Reading] | None = None,
@@ -92,12 +96,15 @@ class Table(Data):
         has_markers: bool = False,
     ) -> None:
         named_by = {"target": list(targets), "group": group, "time": time, "drop": list(drop)}
+        named_by["relevance"] = relevance
         self.given = {name: value for name, value in named_by.items() if value}
         self.targets, self.group, self.time = tuple(targets), group, time
-        self.inputs = check_columns(column_names(frame), self.targets, group, time, drop)
+        self.relevance, names = relevance, column_names(frame)
+        self.inputs = check_columns(names, self.targets, group, time, drop, relevance)
         about: tuple[str, ...] = ()
         if readings is None:
-            texts = [*self.inputs, *self.targets, *([time] if time else [])]
+            others = [name for name in (time, relevance) if name]
+            texts = [*self.inputs, *self.targets, *others]
             read = read_columns(frame, texts, decimal=decimal, has_markers=has_markers)
             frame, readings, about = read.frame, read.readings, read.notes
         if group is not None and has_markers:
@@ -110,6 +117,8 @@ class Table(Data):
         self.frame = frame if keep.all() else frame[keep]
         self.y = y[keep]
         self.times: Floats | None = None if times is None else times[keep]
+        if relevance is not None:
+            self.relevances = read_relevance(self.frame[relevance])
         # Numbers are faster to split by than texts.
         self._codes = None if groups is None else groups[0][keep]
         self.groups = None if groups is None else groups[1][self._codes]
@@ -154,7 +163,7 @@ class Table(Data):
 
         It looks at all rows; a split may decide otherwise, as it looks at its training rows.
         """
-        named = {"Groups": self.group, "Time": self.time}
+        named = {"Groups": self.group, "Time": self.time, "Relevance": self.relevance}
         said = [f"{what}: {column!r}." for what, column in named.items() if column is not None]
         rule = self._rule(None)
         codes = self._codes if rule == "group" else None
@@ -168,6 +177,11 @@ class Table(Data):
             about_table=about,
             about_columns=self.notes,
         )
+
+    @property
+    def encoded(self) -> tuple[Column, ...]:
+        """What was found out about every input, by all rows."""
+        return self._seen.columns
 
     def _repr_html_(self) -> str:
         """Return the summary for a notebook."""
@@ -238,6 +252,7 @@ def read_table(
     group: str | None = None,
     time: str | None = None,
     drop: str | Sequence[str] = (),
+    relevance: str | None = None,
     encoding: str | None = None,
 ) -> Table:
     """Read a table for regression from a file or a frame.
@@ -258,6 +273,8 @@ def read_table(
         group: A column whose groups are held out whole (a city, a patient); no input.
         time: A column of dates or numbers to hold out the last rows by; no input.
         drop: Columns to leave out.
+        relevance: A column that says from 0 to 1 how much the target of every row matters, for
+            rows that ``"smogn"`` makes; no input.
         encoding: What a text file is written in, such as ``"cp1250"``; found out if None.
 
     Returns:
@@ -276,7 +293,8 @@ def read_table(
         (torch.Size([18, 3]), torch.Size([6, 1]))
     """
     cells = read_cells(source, encoding=encoding)
-    group, time = (None if column is None else str(column) for column in (group, time))
+    given = (group, time, relevance)
+    group, time, relevance = (None if column is None else str(column) for column in given)
     targets, dropped = as_names(target), as_names(drop)
     table = Table(
         cells.frame,
@@ -284,6 +302,7 @@ def read_table(
         group=group,
         time=time,
         drop=dropped,
+        relevance=relevance,
         name=cells.name,
         notes=cells.notes,
         decimal=cells.decimal,
@@ -303,6 +322,7 @@ def open_table(
     group: str | None = None,
     time: str | None = None,
     drop: str | Sequence[str] = (),
+    relevance: str | None = None,
 ) -> Data:
     """Return data as they are, or the table that a path or a frame is.
 
@@ -312,9 +332,11 @@ def open_table(
         group: Its column of groups.
         time: Its column of times.
         drop: Its columns to leave out.
+        relevance: Its column that says how much a target matters.
     """
     if isinstance(data, Data):
         columns = {"target": target, "group": group, "time": time, "drop": drop or None}
+        columns["relevance"] = relevance
         for name, value in columns.items():
             if value is not None:
                 raise ArgumentError(
@@ -326,4 +348,4 @@ def open_table(
             "`data` must be a table (regaug.data.read_table, regaug.data.load), or a path or a "
             f"frame with `target`, got {type(data).__name__} without it."
         )
-    return read_table(data, target=target, group=group, time=time, drop=drop)
+    return read_table(data, target=target, group=group, time=time, drop=drop, relevance=relevance)

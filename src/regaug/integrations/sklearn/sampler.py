@@ -13,15 +13,18 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, check_consistent_length, check_random_state
 from sklearn.utils.validation import validate_data
 
-from regaug import methods
 from regaug._checks import check_integer, check_range
 from regaug.data.tabular.columns import Column, fit_column
 from regaug.data.tabular.generation import augment_rows, prepare_maker
+from regaug.data.tabular.rare_rows import COLUMN
 from regaug.data.tabular.restoration import restore
+from regaug.data.tabular.roles import read_relevance
 from regaug.data.tabular.texts import Floats
-from regaug.exceptions import ArgumentTypeError, DataError, NonFiniteError
+from regaug.exceptions import ArgumentError, ArgumentTypeError, DataError, NonFiniteError
 from regaug.integrations.sklearn.containers import open_rows
 from regaug.integrations.sklearn.parameters import check_method
+from regaug.methods import SMOGN
+from regaug.metrics import FOCUSES
 
 _PLAIN = "erm"  # makes no rows
 _LARGEST_WHOLE = 2**53  # beyond, a float does not tell whole numbers apart
@@ -45,7 +48,9 @@ class AugmentingSampler(BaseEstimator):  # type: ignore[misc]
     Args:
         method: One of ``regaug.methods.names()`` that acts on inputs; ``"erm"`` returns the rows
             as they are. Or ``"smogn"``, which makes rows where targets are rare
-            (``method_settings={"focus": "high"}``).
+            (``method_settings={"focus": "high"}``). Its ``focus`` may be a column of a frame that
+            says from 0 to 1 how much each row matters: it is no input, and a new row keeps that of
+            the row that it starts from. Leave it out of what the model sees.
         rows: How many new rows: a float is a share of the rows that are there (1.0 doubles
             them), an int a number. 0 adds none.
         method_settings: Settings of the method that differ from its defaults. Those that say when
@@ -104,7 +109,7 @@ class AugmentingSampler(BaseEstimator):  # type: ignore[misc]
 
     def _check_parameters(self) -> None:
         check_method(self.method, self.method_settings)
-        if self.method not in (_PLAIN, methods.SMOGN):
+        if self.method not in (_PLAIN, SMOGN):
             prepare_maker(self.method, self.method_settings or {})
         if isinstance(self.rows, Integral):
             check_integer("rows", self.rows, 0)
@@ -113,15 +118,16 @@ class AugmentingSampler(BaseEstimator):  # type: ignore[misc]
         check_random_state(self.random_state)
 
     def _resample(self, X: Columns, y: Columns, rows: int) -> tuple[Columns, Columns]:  # noqa: N803
-        inputs, targets = _read(X), _read_targets(y)
+        changes, relevances, place = _find_focus(X, self.method, self.method_settings or {})
+        inputs, targets = _read(X, place), _read_targets(y)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         own_x, own_y = (torch.from_numpy(_encode(parts)) for parts in (inputs, targets))
-        changes, blocks = self.method_settings or {}, None
+        blocks = None
         if _is_pandas(X):  # of an array all columns are one part
             sizes = [part.features.shape[1] for part in inputs]
             blocks = np.repeat(np.arange(len(sizes)), sizes).tolist()
         new_x, new_y, sources = augment_rows(
-            own_x, own_y, self.method, changes, rows, seed, blocks=blocks
+            own_x, own_y, self.method, changes, rows, seed, blocks=blocks, relevances=relevances
         )
         rng = np.random.default_rng(seed)
         return _below(X, inputs, new_x, sources, rng), _below(y, targets, new_y, sources, rng)
@@ -195,10 +201,32 @@ def _columns(data: Columns) -> list[Columns]:
     return [data] if data.ndim == 1 else [data.iloc[:, place] for place in range(data.shape[1])]
 
 
-def _read(data: Columns) -> list[_Part]:
-    """Return the parts of an array, a series or a frame, in their order."""
+def _find_focus(
+    data: Columns, method: str, own: Mapping[str, Any]
+) -> tuple[Mapping[str, Any], Floats | None, int | None]:
+    """Return the settings, and the relevance of every row and its place, if a column says it."""
+    focus = own.get("focus")
+    if method != SMOGN or focus is None or focus in FOCUSES:
+        return own, None, None
+    names = [str(name) for name in data.columns] if _is_pandas(data) else []
+    if str(focus) not in names:
+        has = f"got {focus!r} for {names}" if names else f"got {focus!r} for an array"
+        raise ArgumentError(
+            f"`focus` must be one of {', '.join(map(repr, FOCUSES))}, or a column of a frame that "
+            f"says how much each row matters, {has}."
+        )
+    place = names.index(str(focus))
+    return {**own, "focus": COLUMN}, read_relevance(data.iloc[:, place]), place
+
+
+def _read(data: Columns, kept: int | None = None) -> list[_Part]:
+    """Return the parts of an array, a series or a frame, in their order.
+
+    No method works on the column ``kept``.
+    """
     if _is_pandas(data):
-        return [_read_column(series) for series in _columns(data)]
+        columns = enumerate(_columns(data))
+        return [_keep(own) if place == kept else _read_column(own) for place, own in columns]
     part = _read_numbers(data)
     if part.is_huge:
         raise DataError("Whole numbers from 2^53 must be given as floats, which round them.")
@@ -211,8 +239,12 @@ def _read_numbers(own: Columns) -> _Part:
     return _Part(own, np.asarray(values, dtype=np.float64).reshape(len(own), -1))
 
 
+def _keep(series: Columns) -> _Part:
+    return _Part(series, np.empty((len(series), 0)))
+
+
 def _read_column(series: Columns) -> _Part:
-    kind, kept = series.dtype.kind, _Part(series, np.empty((len(series), 0)))
+    kind, kept = series.dtype.kind, _keep(series)
     if kind == "f" and np.isinf(series.to_numpy(dtype=np.float64, na_value=np.nan)).any():
         raise NonFiniteError(f"Column {series.name!r} must be finite, got infinity.")
     if kind in "biuf" and not series.isna().any():
