@@ -308,7 +308,7 @@ def write() -> None:
         "python -m benchmarks.atlas.shares          # then: shares again",
         "pip install catboost pytabkit tabm         # nothing but rivals needs them",
         "python -m benchmarks.atlas.rivals catboost # and realmlp, tabm, mlp",
-        "python -m benchmarks.atlas.studies",
+        "python -m benchmarks.atlas.field",
         "python -m benchmarks.atlas.page            # writes this page",
         "```",
         "",
