@@ -11,23 +11,18 @@ results file is a table: the test error of every row of the study on each of the
 """
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-import numpy as np
-from scipy.stats import t as student
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from benchmarks.atlas.page import change, interval, table
+from benchmarks.atlas.pooling import FEWEST, Pooled, pool, table
 from benchmarks.atlas.protocol import SPLITS, Cell, index, lines, measure, publish, read
 from regaug import compare, methods
 from regaug.data import load
-from regaug.formatting import between
-from regaug.formatting import change as told
 from regaug.methods import NO_ROWS, REPEATS
 from regaug.problems import Problem
-from regaug.studies.changes import holm
 
 MODELS: dict[str, Any] = {
     "boosting": "boosting",
@@ -57,31 +52,19 @@ def run(model: str, cell: Cell) -> dict[str, Any]:
     return {**sizes, "errors": found, "helps": study.verdict.helps, "hurts": study.verdict.hurts}
 
 
-def pooled(known: Sequence[Mapping[str, Any]]) -> list[list[str]]:
+def rows_of(found: Sequence[Pooled]) -> list[list[str]]:
     """Return a line for every method: its change over all tables, and how sure that is."""
-    names = [*makers(), REPEATS]
-    logs = {
-        name: [change(line["errors"][name], line["errors"][NO_ROWS]) for line in known]
-        for name in names
-    }
-    corrected, rows = holm({name: _p(own) for name, own in logs.items()}), []
-    for name, p in corrected.items():
-        low, middle, high = interval(logs[name])
-        better = f"{sum(value < 0 for value in logs[name])} of {len(known)}"
-        helps, hurts = (sum(name in line[key] for line in known) for key in ("helps", "hurts"))
-        span = between(low, high, "percent")
-        rows.append(
-            [name, told(middle, "percent"), span, f"{p:.3f}", better, str(helps), str(hurts)]
-        )
-    return rows
-
-
-def _p(values: Sequence[float]) -> float:
-    """Return the two-sided p-value of a mean of zero over tables."""
-    n, spread = len(values), float(np.std(values, ddof=1))
-    if spread == 0.0:
-        return 1.0
-    return float(2 * student.sf(abs(np.mean(values)) / (spread / np.sqrt(n)), n - 1))
+    return [
+        [
+            own.name,
+            *own.words,
+            f"{own.p:.3f}",
+            f"{own.better} of {own.tables}",
+            str(own.helps),
+            str(own.hurts),
+        ]
+        for own in found
+    ]
 
 
 def show() -> None:
@@ -100,12 +83,13 @@ def show() -> None:
     ]
     for model in MODELS:
         known = lines(f"estimators-{model}")
-        if len(known) < 2:
+        if len(known) < FEWEST:
             continue
         names = ", ".join(sorted(line["table"] for line in known))
-        rows = pooled(known)
-        sure = [row[0] for row in rows if float(row[3]) < 0.05]
-        out += [f"## {model}: {len(known)} of {len(tables())} tables", "", *table(head, rows)]
+        found = pool(known, [*makers(), REPEATS], NO_ROWS)
+        sure = [own.name for own in found if own.is_sure]
+        out += [f"## {model}: {len(known)} of {len(tables())} tables", ""]
+        out += table(head, rows_of(found))
         out += [f"Told apart from no new rows: {', '.join(sure) or 'none'}. Tables: {names}.", ""]
     publish("estimators", out)
 

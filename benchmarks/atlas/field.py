@@ -33,6 +33,8 @@ RESULTS = "field"
 PAPER = ("airfoil", "no2", "crimes", "skillcraft")
 # Settings of every method on every split, and of plain training as of any other.
 TRIALS = 3
+# Tables from which on it tells enough for other pages to speak of it.
+ENOUGH = 20
 # Columns from which on a table is one of the widest, which come last: they take the longest.
 WIDE = 400
 

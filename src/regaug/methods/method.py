@@ -70,6 +70,8 @@ class Method:
         usual: Whether a study tries it when nobody says which methods to try.
         for_rare: Whether it is meant for rare targets: it gives up some of the error on common
             ones, so that a mean over all rows does not show what it is for.
+        formula: What becomes of a sample (x, y), short, in plain text; empty if nobody says.
+        paper: Where it is from: authors, venue and year, and the number at arXiv; likewise.
     """
 
     summary: str
@@ -81,6 +83,8 @@ class Method:
     counts: tuple[str, ...] = ()
     usual: bool = True
     for_rare: bool = False
+    formula: str = ""
+    paper: str = ""
 
     @property
     def options(self) -> frozenset[str]:
