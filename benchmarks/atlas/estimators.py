@@ -5,9 +5,11 @@
 
 ``models`` and ``tables`` have commas between them; by default boosting and trees, with settings
 that the validation rows choose, and scikit-learn's own boosting as it comes (``plain-boosting``),
-on the built-in table and every fifth one of the atlas. Beside the methods stand ``repeats``,
-training rows once more: where they help as much, it was not what is new in the rows. A line of a
-results file is a table: the test error of every row of the study on each of the four splits.
+on the built-in table and every fifth one of the atlas; ``all`` is every table of the field. Beside
+the methods stand ``repeats``, training rows once more: where they help as much, it was not what is
+new in the rows. A line of a results file is a table: the test error of every row of the study on
+each of the four splits. One that lacks a method is older than that; delete the line to have it
+measured again.
 """
 
 import sys
@@ -17,11 +19,12 @@ from typing import Any
 
 from sklearn.ensemble import HistGradientBoostingRegressor
 
+from benchmarks.atlas.field import tables as every_table
 from benchmarks.atlas.pooling import FEWEST, Pooled, pool, table
 from benchmarks.atlas.protocol import SPLITS, Cell, index, lines, measure, publish, read
 from regaug import compare, methods
 from regaug.data import load
-from regaug.methods import NO_ROWS, REPEATS
+from regaug.methods import NO_ROWS, REPEATS, SMOGN
 from regaug.problems import Problem
 
 MODELS: dict[str, Any] = {
@@ -40,13 +43,15 @@ def tables() -> list[str]:
 
 
 def makers() -> list[str]:
-    return [name for name in methods.usual() if methods.get(name).as_maker() is not None]
+    """Return every method that makes rows, and what training rows once more do."""
+    own = [name for name in methods.names() if methods.get(name).as_maker() is not None]
+    return [*own, SMOGN, REPEATS]
 
 
 def run(model: str, cell: Cell) -> dict[str, Any]:
     data = load(BUILT_IN) if cell.table == BUILT_IN else read(cell.table)
     problem = Problem.from_table(data, splits=SPLITS, model=MODELS[model])
-    study = compare(problem, methods=[*makers(), REPEATS], trials=TRIALS)
+    study = compare(problem, methods=makers(), trials=TRIALS)
     found = {row["name"]: row["errors"] for row in study.to_dict()["rows"]}
     sizes = {"rows": study.config.rows, "columns": study.config.columns}
     return {**sizes, "errors": found, "helps": study.verdict.helps, "hurts": study.verdict.hurts}
@@ -86,7 +91,7 @@ def show() -> None:
         if len(known) < FEWEST:
             continue
         names = ", ".join(sorted(line["table"] for line in known))
-        found = pool(known, [*makers(), REPEATS], NO_ROWS)
+        found = pool(known, makers(), NO_ROWS)
         sure = [own.name for own in found if own.is_sure]
         out += [f"## {model}: {len(known)} of {len(tables())} tables", ""]
         out += table(head, rows_of(found))
@@ -100,7 +105,8 @@ if __name__ == "__main__":
         show()
     else:
         jobs, models, wanted = [*others, *["2", ",".join(MODELS), ""][len(others) :]]
-        chosen = [name for name in wanted.split(",") if name] or tables()
+        named = every_table() if wanted == "all" else wanted.split(",")
+        chosen = [name for name in named if name] or tables()
         for model in models.split(","):
             todo = [Cell(name, 0) for name in chosen]
             measure(f"estimators-{model}", partial(run, model), todo, jobs=int(jobs))

@@ -8,24 +8,22 @@ every row of the study on each of the four splits, that of single nets, which me
 help or hurt, and what the table is like. ``python -m benchmarks.atlas.field_page`` tells it.
 """
 
-import os
 import sys
 from typing import Any
 
 import numpy as np
 
 from benchmarks.atlas.protocol import (
-    FOLDER,
     MOST_ROWS,
     Cell,
     index,
+    load_named,
     measure,
     problem,
     read,
     unexplained,
 )
 from regaug import compare, methods
-from regaug.data import load
 from regaug.data.tabular.table import Table
 from regaug.studies.study import Study
 
@@ -42,7 +40,7 @@ WIDE = 400
 def tables() -> list[str]:
     """Return all tables, the smallest first."""
     sizes = {name: (entry["rows"], entry["inputs"]) for name, entry in index().items()}
-    sizes |= {name: load(name).x.shape for name in PAPER}
+    sizes |= {name: load_named(name).x.shape for name in PAPER}
 
     def work(name: str) -> tuple[bool, int]:
         rows, columns = sizes[name]
@@ -90,7 +88,6 @@ def describe(table: Table, study: Study) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("REGAUG_DATA", str(FOLDER.parent))  # for those that have a name
     jobs, named = [*sys.argv[1:], *["2", ""][len(sys.argv) - 1 :]]
     wanted = [name for name in named.split(",") if name] or tables()
     measure(RESULTS, run, [Cell(name, 0) for name in wanted], jobs=int(jobs))

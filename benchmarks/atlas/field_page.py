@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks import costs
-from benchmarks.atlas.estimators import MODELS
+from benchmarks.atlas.estimators import MODELS, makers
 from benchmarks.atlas.field import PAPER, RESULTS, TRIALS
 from benchmarks.atlas.halves import map_part
 from benchmarks.atlas.pooling import Line, Pooled, pool, table
@@ -72,11 +72,12 @@ def nets_part(known: Sequence[Line], found: Sequence[Pooled], cost: costs.Costs)
         "against that of plain training, with as many trainings at the same recipes. The change is",
         "the geometric mean over splits and tables, and its p-value is corrected for the number of",
         "methods. Surely is what the study of a single table says, corrected likewise: where no",
-        "method does anything, one table in twenty says so of one. A step is that of stacked runs",
-        "with the method's defaults, plain training = 1.",
+        "method does anything, up to one table in twenty says so of one. A step is that of stacked",
+        "runs with the method's defaults, plain training = 1.",
         "",
         *table(head, rows),
         *_told(found, "plain training"),
+        *_rare_part(found),
         *_tables_part(known),
     ]
 
@@ -92,6 +93,12 @@ def _told(found: Sequence[Pooled], what: str) -> list[str]:
     hurts = [own.name for own in found if own.is_sure and own.mean > 0]
     words = f"Told from {what} over all tables: lower errors with {', '.join(helps) or 'none'},"
     return [words, f"higher ones with {', '.join(hurts) or 'none'}.", ""]
+
+
+def _rare_part(found: Sequence[Pooled]) -> list[str]:
+    names = [own.name for own in found if methods.is_for_rare(own.name)]
+    words = "meant for rare targets, which an error of all rows hardly sees: no judgment of it."
+    return [f"{', '.join(names)}: {words}", ""] if names else []
 
 
 def _tables_part(known: Sequence[Line]) -> list[str]:
@@ -114,8 +121,9 @@ def _list(name: str) -> str:
 
 def defaults_part(found: Sequence[Pooled]) -> list[str]:
     """Say what the field means for the methods that are tried by themselves."""
-    leave = [own.name for own in found if own.is_sure and own.mean > 0 and is_default(own.name)]
-    come = [own.name for own in found if own.is_sure and own.mean < 0 and not is_default(own.name)]
+    sure = [own for own in found if own.is_sure]
+    leave = [own.name for own in sure if own.mean > 0 and is_default(own.name)]
+    come = [own.name for own in sure if own.mean < 0 and not is_default(own.name)]
     if not found:
         said = [f"{MISSING.capitalize()}."]
     elif not leave and not come:
@@ -164,7 +172,8 @@ def models_part(of_models: dict[str, Sequence[Line]]) -> list[str]:
             out += [f"- {words}: {' '.join(_told(found, 'no new rows')).strip()}"]
         else:
             out += [f"- {model}: {MISSING}."]
-    return [*out, ""]
+    left = [name for name in makers() if name not in tried]
+    return [*out, *([f"- {MISSING.capitalize()}: {', '.join(left)}."] if left else []), ""]
 
 
 def make_known_page() -> str:

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from regaug.data import load, read_table
+from regaug.data import ArrayData, load, read_table
 from regaug.data.tabular.table import Table
 from regaug.problems import Problem
 
@@ -64,8 +64,15 @@ def read(name: str) -> Table:
     return _draw(pd.read_csv(FOLDER / entry["file"]), entry["target"], entry["group"])
 
 
+def load_named(name: str) -> ArrayData:
+    """Load a data set that has a name, from beside the atlas if nobody says where it is."""
+    if FOLDER.exists():
+        os.environ.setdefault("REGAUG_DATA", str(FOLDER.parent))
+    return load(name)
+
+
 def _read_named(name: str) -> Table:
-    data = load(name)
+    data = load_named(name)
     frame = pd.DataFrame(data.x, columns=[f"x{number}" for number in range(data.x.shape[1])])
     frame["y"] = data.y[:, 0]
     if data.groups is None:
