@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 PYTEST := $(BIN)/python -m pytest --numprocesses logical --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all check format bench findings docs clean
+.PHONY: help setup demo test test-all check format bench findings field docs clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/ -/'
@@ -41,6 +41,10 @@ bench: $(READY)  ## measure the budgets, write benchmarks/results/
 
 findings: $(READY)  ## write docs/reproduction.md from the measured tables
 	$(BIN)/python -m regaug.reproduction.page benchmarks/results/reproduction docs/reproduction.md
+
+field: $(READY)  ## write docs/field.md and the tables of methods from what was measured
+	$(BIN)/python -m benchmarks.atlas.field_page
+	$(BIN)/python -m benchmarks.methods_table
 
 docs: $(READY)  ## build the documentation in site/
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[docs]"

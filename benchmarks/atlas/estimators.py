@@ -5,29 +5,27 @@
 
 ``models`` and ``tables`` have commas between them; by default boosting and trees, with settings
 that the validation rows choose, and scikit-learn's own boosting as it comes (``plain-boosting``),
-on the built-in table and every fifth one of the atlas. Beside the methods stand ``repeats``,
-training rows once more: where they help as much, it was not what is new in the rows. A line of a
-results file is a table: the test error of every row of the study on each of the four splits.
+on the built-in table and every fifth one of the atlas; ``all`` is every table of the field. Beside
+the methods stand ``repeats``, training rows once more: where they help as much, it was not what is
+new in the rows. A line of a results file is a table: the test error of every row of the study on
+each of the four splits. One that lacks a method is older than that; delete the line to have it
+measured again.
 """
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-import numpy as np
-from scipy.stats import t as student
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from benchmarks.atlas.page import change, interval, table
+from benchmarks.atlas.field import tables as every_table
+from benchmarks.atlas.pooling import FEWEST, Pooled, pool, table
 from benchmarks.atlas.protocol import SPLITS, Cell, index, lines, measure, publish, read
 from regaug import compare, methods
 from regaug.data import load
-from regaug.formatting import between
-from regaug.formatting import change as told
-from regaug.methods import NO_ROWS, REPEATS
+from regaug.methods import NO_ROWS, REPEATS, SMOGN
 from regaug.problems import Problem
-from regaug.studies.changes import holm
 
 MODELS: dict[str, Any] = {
     "boosting": "boosting",
@@ -45,43 +43,33 @@ def tables() -> list[str]:
 
 
 def makers() -> list[str]:
-    return [name for name in methods.usual() if methods.get(name).as_maker() is not None]
+    """Return every method that makes rows, and what training rows once more do."""
+    own = [name for name in methods.names() if methods.get(name).as_maker() is not None]
+    return [*own, SMOGN, REPEATS]
 
 
 def run(model: str, cell: Cell) -> dict[str, Any]:
     data = load(BUILT_IN) if cell.table == BUILT_IN else read(cell.table)
     problem = Problem.from_table(data, splits=SPLITS, model=MODELS[model])
-    study = compare(problem, methods=[*makers(), REPEATS], trials=TRIALS)
+    study = compare(problem, methods=makers(), trials=TRIALS)
     found = {row["name"]: row["errors"] for row in study.to_dict()["rows"]}
     sizes = {"rows": study.config.rows, "columns": study.config.columns}
     return {**sizes, "errors": found, "helps": study.verdict.helps, "hurts": study.verdict.hurts}
 
 
-def pooled(known: Sequence[Mapping[str, Any]]) -> list[list[str]]:
+def rows_of(found: Sequence[Pooled]) -> list[list[str]]:
     """Return a line for every method: its change over all tables, and how sure that is."""
-    names = [*makers(), REPEATS]
-    logs = {
-        name: [change(line["errors"][name], line["errors"][NO_ROWS]) for line in known]
-        for name in names
-    }
-    corrected, rows = holm({name: _p(own) for name, own in logs.items()}), []
-    for name, p in corrected.items():
-        low, middle, high = interval(logs[name])
-        better = f"{sum(value < 0 for value in logs[name])} of {len(known)}"
-        helps, hurts = (sum(name in line[key] for line in known) for key in ("helps", "hurts"))
-        span = between(low, high, "percent")
-        rows.append(
-            [name, told(middle, "percent"), span, f"{p:.3f}", better, str(helps), str(hurts)]
-        )
-    return rows
-
-
-def _p(values: Sequence[float]) -> float:
-    """Return the two-sided p-value of a mean of zero over tables."""
-    n, spread = len(values), float(np.std(values, ddof=1))
-    if spread == 0.0:
-        return 1.0
-    return float(2 * student.sf(abs(np.mean(values)) / (spread / np.sqrt(n)), n - 1))
+    return [
+        [
+            own.name,
+            *own.words,
+            f"{own.p:.3f}",
+            f"{own.better} of {own.tables}",
+            str(own.helps),
+            str(own.hurts),
+        ]
+        for own in found
+    ]
 
 
 def show() -> None:
@@ -100,12 +88,13 @@ def show() -> None:
     ]
     for model in MODELS:
         known = lines(f"estimators-{model}")
-        if len(known) < 2:
+        if len(known) < FEWEST:
             continue
         names = ", ".join(sorted(line["table"] for line in known))
-        rows = pooled(known)
-        sure = [row[0] for row in rows if float(row[3]) < 0.05]
-        out += [f"## {model}: {len(known)} of {len(tables())} tables", "", *table(head, rows)]
+        found = pool(known, makers(), NO_ROWS)
+        sure = [own.name for own in found if own.is_sure]
+        out += [f"## {model}: {len(known)} of {len(tables())} tables", ""]
+        out += table(head, rows_of(found))
         out += [f"Told apart from no new rows: {', '.join(sure) or 'none'}. Tables: {names}.", ""]
     publish("estimators", out)
 
@@ -116,7 +105,8 @@ if __name__ == "__main__":
         show()
     else:
         jobs, models, wanted = [*others, *["2", ",".join(MODELS), ""][len(others) :]]
-        chosen = [name for name in wanted.split(",") if name] or tables()
+        named = every_table() if wanted == "all" else wanted.split(",")
+        chosen = [name for name in named if name] or tables()
         for model in models.split(","):
             todo = [Cell(name, 0) for name in chosen]
             measure(f"estimators-{model}", partial(run, model), todo, jobs=int(jobs))

@@ -7,14 +7,19 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-from scipy.stats import t as student
 
+from benchmarks.atlas.field import ENOUGH
+from benchmarks.atlas.field import RESULTS as FIELD
+from benchmarks.atlas.pooling import change, interval, table
 from benchmarks.atlas.protocol import RESULTS, SPLITS, index, lines
 from regaug.formatting import between, count, number, percent
 from regaug.formatting import change as told
 
+EARLIER = (
+    " Measured with revision 6ca4559: with an\nearlier recipe, and shares of the blend by least "
+    "squares."
+)
 PAGE = Path(__file__).parents[2] / "docs" / "atlas.md"
-METHODS = ("mixup", "manifold-mixup", "c-mixup", "ada", "cems", "noise", "foma", "foma-rho")
 BASELINES = ("ridge", "boosting", "trees", "gp")
 MODELS = {
     "catboost": "CatBoost's defaults",
@@ -57,30 +62,12 @@ def fitted() -> dict[str, dict[str, list[float]]]:
     }
 
 
-def studies(name: str = "studies") -> dict[str, Errors]:
-    return {line["table"]: line["errors"] for line in lines(name)}
-
-
-def change(errors: Sequence[float], others: Sequence[float]) -> float:
-    """Return the mean over the splits of log(error / other error)."""
-    return float(np.mean(np.log(np.array(errors) / np.array(others))))
-
-
-def interval(values: Sequence[float]) -> tuple[float, float, float]:
-    """Return the mean of logarithms and its 95 % interval over tables, as percent."""
-    mean, n = np.mean(values), len(values)
-    half = student.ppf(0.975, n - 1) * np.std(values, ddof=1) / np.sqrt(n)
-    low, middle, high = (100 * np.expm1(v) for v in (mean - half, mean, mean + half))
-    return float(low), float(middle), float(high)
-
-
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    return [
-        "| " + " | ".join(head) + " |",
-        "| --- " * len(head) + "|",
-        *("| " + " | ".join(row) + " |" for row in rows),
-        "",
-    ]
+def studies() -> dict[str, Errors]:
+    """Return the errors of the studies of all tables: the earlier ones while those are too few."""
+    found = lines(FIELD)
+    known = found if len(found) >= ENOUGH else lines("studies")
+    whole = [line for line in known if not any(None in line["errors"][name] for name in STUDY)]
+    return {line["table"]: line["errors"] for line in whole}
 
 
 def standings(errors: Errors) -> dict[str, list[str]]:
@@ -161,95 +148,31 @@ def study_part(found: Mapping[str, Errors]) -> list[str]:
         low, middle, high = interval([change(own[name], own["erm"]) for own in found.values()])
         cells = [told(middle, "percent"), between(low, high, "percent")]
         rows.append([STUDY[name], *cells, *places[name]])
+    is_field = len(lines(FIELD)) >= ENOUGH
     head = ["row of the study", "change of the RMSE", "95 % interval", "best on", "within 2 %"]
     return [
         f"## Studies: {len(found)} tables, four splits each",
         "",
         "`regaug compare` with all methods and three settings of each. Nets and baselines train on",
         "60 % of a table, 20 % choose, 20 % test. Changes are against the ensemble of plain",
-        "training, geometric means over splits and tables. Measured with revision 6ca4559: with an",
-        "earlier recipe, and shares of the blend by least squares.",
+        f"training, geometric means over splits and tables.{'' if is_field else EARLIER}",
         "",
         *table(head, rows),
-        *before_part(found),
     ]
 
 
-def before_part(found: Mapping[str, Errors]) -> list[str]:
-    """Compare with the study that there was before, plain training with 20 settings."""
-    before = studies("studies-before")
-    known = sorted(before.keys() & found.keys())
-    if not known:
-        return []
-    logs = [change(found[t]["erm"], before[t]["single erm"]) for t in known]
-    low, middle, high = interval(logs)
-    return [
-        "Before (revision 7de531c) a study chose the best of 20 settings of plain training by its",
-        f"validation rows. Against that net the ensemble of plain training now has an error of "
-        f"{told(middle, 'percent')}",
-        f"({between(low, high, 'percent')}; {len(known)} tables, better on "
-        f"{sum(value < 0 for value in logs)}).",
-        "",
-    ]
-
-
-def augmentation_part(found: Mapping[str, Errors]) -> list[str]:
-    rows, logs = [], {}
-    for name in METHODS:
-        own = [change(errors[name], errors["erm"]) for errors in found.values()]
-        logs[name] = own
-        low, middle, high = interval(own)
-        helped = sum(value < 0 for value in own)
-        rows.append(
-            [
-                name,
-                told(middle, "percent"),
-                between(low, high, "percent"),
-                f"{helped} of {len(own)}",
-            ]
-        )
-    head = ["method", "change of the RMSE", "95 % interval over tables", "better on"]
+def augmentation_part() -> list[str]:
     return [
         "## Does augmentation add anything?",
         "",
-        "Each method's ensemble against that of plain training, with the same number of trainings",
-        "at the same recipes.",
+        "[The field](field.md) has every method against plain training, on these tables and more.",
         "",
-        *table(head, rows),
-        *where_part(found, logs),
-    ]
-
-
-def where_part(found: Mapping[str, Errors], logs: Mapping[str, Sequence[float]]) -> list[str]:
-    sizes = {line["table"]: line for line in lines("studies")}
-    # The share of the variance that the blend leaves: how noisy a table is.
-    noise = {t: np.exp(2 * change(own["auto"], own["mean"])) for t, own in found.items()}
-    traits = {
-        "rows": np.array([sizes[t]["rows"] for t in found]),
-        "columns": np.array([sizes[t]["columns"] for t in found]),
-        "unexplained variance": np.array([noise[t] for t in found]),
-    }
-    rows = []
-    for trait, values in traits.items():
-        middle = np.median(values)
-        for word, chosen in (("at most", values <= middle), ("above", values > middle)):
-            cells = []
-            for name in ("mixup", "c-mixup", "foma", "foma-rho"):
-                own = np.array(logs[name])[chosen]
-                low, mean, high = interval(own.tolist())
-                cells.append(f"{told(mean, 'percent')} ({between(low, high, 'percent')})")
-            rows.append([f"{trait} {word} {middle:.3g}", *cells])
-    return [
-        "Where: the tables in halves.",
-        "",
-        *table(["tables with", "mixup", "c-mixup", "foma", "foma-rho"], rows),
     ]
 
 
 def tables_part(
     found: Mapping[str, Errors], models: Mapping[str, Mapping[str, Sequence[float]]]
 ) -> list[str]:
-    before = studies("studies-before")
     names = [name for name in STUDY if all(name in own for own in found.values())]
     entries, rows = index(), []
     for t in sorted(entries):
@@ -257,9 +180,8 @@ def tables_part(
         own = {name: found[t][name] for name in names} if t in found else {}
         chosen = marked([own.get(name) for name in names])
         fits = marked([models[name].get(t) for name in models])
-        old = number(geometric(before[t]["single erm"])) if t in before else ""
-        rows.append([t, size, old, *chosen, *fits])
-    head = ["table", "rows x columns", "study before: single erm"]
+        rows.append([t, size, *chosen, *fits])
+    head = ["table", "rows x columns"]
     head += [f"study: {name}" for name in names] + [f"fit: {name}" for name in models]
     return [
         "## Every table",
@@ -308,16 +230,16 @@ def write() -> None:
         "python -m benchmarks.atlas.shares          # then: shares again",
         "pip install catboost pytabkit tabm         # nothing but rivals needs them",
         "python -m benchmarks.atlas.rivals catboost # and realmlp, tabm, mlp",
-        "python -m benchmarks.atlas.studies",
+        "python -m benchmarks.atlas.field",
         "python -m benchmarks.atlas.page            # writes this page",
         "```",
         "",
         "What stands for before is the same command with revision 7de531c first in `PYTHONPATH`:",
-        "`fits erm 2 erm-before`, and `studies 2 studies-before plain`.",
+        "`fits erm 2 erm-before`.",
         "",
         *models_part(models),
         *(study_part(found) if found else []),
-        *(augmentation_part(found) if found else []),
+        *augmentation_part(),
         *ablation_part(),
         *tables_part(found, models),
     ]

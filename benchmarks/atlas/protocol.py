@@ -10,8 +10,10 @@ on the test rows.
 import json
 import multiprocessing
 import os
+import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+import traceback
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -20,7 +22,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from regaug.data import read_table
+from regaug.data import ArrayData, load, read_table
 from regaug.data.tabular.table import Table
 from regaug.problems import Problem
 
@@ -55,13 +57,35 @@ def cells(tables: Iterable[str] = ()) -> list[Cell]:
 
 
 def read(name: str) -> Table:
+    """Read a table of the atlas, or a named data set by the same rules."""
+    if name not in index():
+        return _read_named(name)
     entry = index()[name]
-    frame = pd.read_csv(FOLDER / entry["file"])
+    return _draw(pd.read_csv(FOLDER / entry["file"]), entry["target"], entry["group"])
+
+
+def load_named(name: str) -> ArrayData:
+    """Load a data set that has a name, from beside the atlas if nobody says where it is."""
+    if FOLDER.exists():
+        os.environ.setdefault("REGAUG_DATA", str(FOLDER.parent))
+    return load(name)
+
+
+def _read_named(name: str) -> Table:
+    data = load_named(name)
+    frame = pd.DataFrame(data.x, columns=[f"x{number}" for number in range(data.x.shape[1])])
+    frame["y"] = data.y[:, 0]
+    if data.groups is None:
+        return _draw(frame, "y", None)
+    return _draw(frame.assign(group=data.groups), "y", "group")
+
+
+def _draw(frame: pd.DataFrame, target: str, group: str | None) -> Table:
     if len(frame) > MOST_ROWS:
         frame = frame.sample(MOST_ROWS, random_state=0).sort_index()
     # The index of a frame is where a row stood; after a draw it would tell the order of time.
     frame = frame.reset_index(drop=True)
-    table = read_table(frame, target=entry["target"], group=entry["group"])
+    table = read_table(frame, target=target, group=group)
     if Duplicates is not None:
         table.duplicates = Duplicates(np.arange(len(table)))
     return table
@@ -83,6 +107,14 @@ def rmse(prediction: np.ndarray, target: np.ndarray) -> float:
     return float(np.sqrt(np.mean(np.square(np.ravel(prediction) - np.ravel(target)))))
 
 
+def unexplained(errors: Mapping[str, Sequence[float | None]]) -> float | None:
+    """Return the share of the variance that the blend of a study leaves: how noisy a table is."""
+    if None in errors["auto"]:
+        return None
+    logs = np.log(np.array(errors["auto"]) / np.array(errors["mean"]))
+    return float(np.exp(2 * logs.mean()))
+
+
 def measure(
     name: str, do: Callable[[Cell], dict[str, Any]], todo: Sequence[Cell], *, jobs: int = 2
 ) -> None:
@@ -93,6 +125,9 @@ def measure(
     left = [cell for cell in todo if (cell.table, cell.split) not in done]
     with multiprocessing.get_context("spawn").Pool(jobs) as pool, file.open("a") as out:
         for cell, found in pool.imap_unordered(_Timed(do), left):
+            if isinstance(found, str):  # a long measurement goes on without it
+                print(f"{cell.table}, split {cell.split}: {found}", file=sys.stderr, flush=True)
+                continue
             line = {"table": cell.table, "split": cell.split, **found}
             out.write(json.dumps(line) + "\n")
             out.flush()
@@ -114,10 +149,13 @@ class _Timed:
     def __init__(self, do: Callable[[Cell], dict[str, Any]]) -> None:
         self.do = do
 
-    def __call__(self, cell: Cell) -> tuple[Cell, dict[str, Any]]:
+    def __call__(self, cell: Cell) -> tuple[Cell, dict[str, Any] | str]:
         import torch
 
         torch.set_num_threads(1)
         start = time.perf_counter()
-        found = self.do(cell)
+        try:
+            found = self.do(cell)
+        except Exception:
+            return cell, traceback.format_exc()
         return cell, {**found, "seconds": round(time.perf_counter() - start, 2)}

@@ -76,6 +76,8 @@ class Method:
             ones, so that a mean over all rows does not show what it is for.
         teachers: Baselines that its setting ``teacher`` may name: they stand beside it in a study,
             where it takes only those that can be fitted.
+        formula: What becomes of a sample (x, y), short, in plain text; empty if nobody says.
+        paper: Where it is from: authors, venue and year, and the number at arXiv; likewise.
     """
 
     summary: str
@@ -88,6 +90,8 @@ class Method:
     usual: bool = True
     for_rare: bool = False
     teachers: tuple[str, ...] = ()
+    formula: str = ""
+    paper: str = ""
 
     @property
     def options(self) -> frozenset[str]:

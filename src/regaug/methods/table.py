@@ -30,13 +30,21 @@ _STRONG = {"sampler": "random", "lam_range": (0.0, 0.3)}
 # benchmarks/results/atlas/methods.md. The strong ones of FOMA cost there; they find a plane.
 
 OWN: dict[str, Method] = {
-    "erm": Method("plain training", Identity, {"sampler": "random", "place": INPUT}),
+    "erm": Method(
+        "plain training",
+        Identity,
+        {"sampler": "random", "place": INPUT},
+        formula="(x, y)",
+        paper="Vapnik, NIPS 1991",
+    ),
     "noise": Method(
         "add Gaussian noise to inputs and targets",
         GaussianNoise,
         {**_START, "sigma": 0.01},
         {**_STRENGTH, "sigma": OneOf((0.1, 0.01, 0.001, 0.0001))},
         starts=({"p": 0.3, "anneal": None}, {"p": 0.2, "anneal": 0.3, "sigma": 0.1}),
+        formula="(x, y) + sigma z, z ~ N(0, 1)",
+        paper="Bishop, Neural Computation 1995",
     ),
     "mixup": Method(
         "mix every sample with a random one",
@@ -48,6 +56,8 @@ OWN: dict[str, Method] = {
             {"p": 0.4, "anneal": None, "alpha": 0.4},
             {"p": 0.65, "anneal": 0.3, "alpha": 0.15},
         ),
+        formula="lam (x_i, y_i) + (1 - lam) (x_j, y_j), lam ~ Beta(alpha, alpha)",
+        paper="Zhang et al., ICLR 2018, arXiv 1710.09412",
     ),
     "manifold-mixup": Method(
         "mix every sample with a random one at a hidden layer, another one in every step",
@@ -59,6 +69,8 @@ OWN: dict[str, Method] = {
             {"p": 0.35, "anneal": 0.3, "alpha": 0.03},
             {"p": 0.75, "anneal": None, "alpha": 1.6},
         ),
+        formula="mixup of (h(x), y), h the layers up to that one",
+        paper="Verma et al., ICML 2019, arXiv 1806.05236",
     ),
     "c-mixup": Method(
         "mix every sample with one whose target is close",
@@ -70,6 +82,8 @@ OWN: dict[str, Method] = {
             {"p": 0.9, "anneal": 1.0, "alpha": 0.05, "bandwidth": 0.75},
         ),
         sampler_options=("bandwidth",),
+        formula="mixup, P(j) ∝ exp(-(y_i - y_j)^2 / (2 bandwidth^2))",
+        paper="Yao et al., NeurIPS 2022, arXiv 2210.05775",
     ),
     "ada": Method(
         "move samples toward or away from the centers of clusters",
@@ -82,9 +96,11 @@ OWN: dict[str, Method] = {
             {"p": 0.95, "anneal": 1.0, "alpha": 2.1, "clusters": 16},
         ),
         counts=("clusters",),
+        formula="c + ((x, y) - c) / sqrt(gamma), c the mean of its cluster",
+        paper="Schneider et al., NeurIPS 2023, arXiv 2311.06965",
     ),
     "foma": Method(
-        "FOMA, with the intrinsic dimension as the cut",
+        "shrink the small singular values of a batch, those beyond its intrinsic dimension",
         FOMA,
         {**_NEAR, "k": "two_nn"},
         # Noise has many dimensions: where there is much of it the estimate is too high.
@@ -93,9 +109,11 @@ OWN: dict[str, Method] = {
             {"p": 0.25, "anneal": 1.0, "place": LAYER, "alpha": 0.55, "k": 4},
             *({**_STRONG, "k": k} for k in (4, 2, 1)),
         ),
+        formula="[x, y] = U S V', s_i -> lam s_i for i > k, k by TwoNN",
+        paper="Kaufman and Azencot, ICML 2024, arXiv 2406.10914",
     ),
     "foma-rho": Method(
-        "FOMA, with a share of the singular values as the cut",
+        "shrink the small singular values of a batch, those beyond a share of their sum",
         FOMA,
         {**_NEAR, "rho": 0.9},
         {**_FOMA, "rho": OneOf((0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99))},
@@ -104,6 +122,8 @@ OWN: dict[str, Method] = {
             {**_STRONG, "rho": 0.5},
             {**_STRONG, "rho": 0.8},
         ),
+        formula="[x, y] = U S V', s_i -> lam s_i for i > k, s_1 + ... + s_k <= rho sum(s)",
+        paper="Kaufman and Azencot, ICML 2024, arXiv 2406.10914",
     ),
     "cems": Method(
         "sample the curved surface that a neighborhood lies on",
@@ -115,6 +135,8 @@ OWN: dict[str, Method] = {
             {"p": 0.65, "anneal": 0.3, "sigma": 0.01, "neighbors": 32},
             {"p": 0.15, "anneal": 1.0, "sigma": 0.002, "neighbors": 32},
         ),
+        formula="(x, y) + B [eta, g eta + eta' H eta / 2], eta ~ N(0, sigma^2)",
+        paper="Kaufman and Azencot, ICML 2025, arXiv 2506.06853",
     ),
     "k-mixup": Method(
         "mix every sample with the one that the best assignment of inputs gives it",
@@ -122,6 +144,8 @@ OWN: dict[str, Method] = {
         {**_START, "alpha": 1.0, "pairs": "assignment"},
         _MIXING,
         usual=False,
+        formula="mixup, j(i) with the smallest sum of (x_i - x_j(i))^2",
+        paper="Greenewald et al., 2021, arXiv 2106.02933",
     ),
     "neighbor-mixup": Method(
         "mix every sample with one of those whose inputs are nearest",
@@ -129,6 +153,8 @@ OWN: dict[str, Method] = {
         {**_START, "alpha": 1.0, "pairs": "neighbors", "neighbors": 4},
         {**_MIXING, "neighbors": OneOf((1, 2, 4, 8))},
         usual=False,
+        formula="mixup, j one of the nearest x_j of the batch",
+        paper="Baena et al., 2022, arXiv 2201.04368; Hwang and Whang, 2021, arXiv 2106.03374",
     ),
     "epbeta-mixup": Method(
         "mix every sample with a random one, and past it, so that the spread of the data stays",
@@ -136,6 +162,8 @@ OWN: dict[str, Method] = {
         {**_START, "alpha": 1.0, "spread": "keep"},
         _MIXING,
         usual=False,
+        formula="mixup with 1/2 + sqrt(2 alpha + 1) (lam - 1/2) for lam",
+        paper="Lee et al., AISTATS 2025, arXiv 2503.02645",
     ),
     "sk-mixup": Method(
         "mix every sample with a random one, the less the farther apart the two are",
@@ -147,6 +175,8 @@ OWN: dict[str, Method] = {
             "distance": OneOf(("targets", "inputs")),
         },
         usual=False,
+        formula="mixup, lam ~ Beta(t, t), t = alpha exp((1 - d_ij) / (2 width^2))",
+        paper="Bouniot et al., ICLR 2025, arXiv 2311.01434",
     ),
     "feature-mix": Method(
         "swap some columns of every sample for those of a random one",
@@ -159,6 +189,8 @@ OWN: dict[str, Method] = {
         },
         starts=({"p": 0.3, "anneal": None}, {"p": 0.3, "rate": 0.1, "targets": "keep"}),
         usual=False,
+        formula="x_b -> x_jb for some blocks b, y + L (y_j - y), L their share of the information",
+        paper="Chen et al., 2023, arXiv 2301.02819",
     ),
     "teacher-rows": Method(
         "take new samples near the data, with targets that a teacher predicts",
@@ -173,6 +205,8 @@ OWN: dict[str, Method] = {
         starts=({"p": 0.5, "teacher": "trees"}, {"p": 0.5, "teacher": "gp"}),
         usual=False,
         teachers=("boosting", "trees", "gp"),
+        formula="(x', g(x')), x' near x_i, g fitted on the rows of other folds",
+        paper="arXiv 2501.03654",
     ),
     "rare": Method(
         "draw samples with rare targets more often",
@@ -182,6 +216,8 @@ OWN: dict[str, Method] = {
         sampler_options=("alpha",),
         usual=False,
         for_rare=True,
+        formula="P(i) ∝ f(y_i)^-alpha, f the density of the targets",
+        paper="Steininger et al., Machine Learning 2021",
     ),
 }
 
@@ -200,5 +236,7 @@ MAKERS: dict[str, Method] = {
         {"share": SHARE, "neighbors": OneOf((3, 5, 9)), "sigma": Between(0.01, 0.5, log=True)},
         usual=False,
         for_rare=True,
+        formula="z = (x, y): z_i + u (z_j - z_i) where j is near, else z_i + min(reach, sigma) e",
+        paper="Branco et al., LIDTA 2017",
     ),
 }
