@@ -128,7 +128,14 @@ class TeacherRows(Augmentation[TeacherParams]):
         self._blocks: Sequence[int] | None = None
         self._groups: Tensor | None = None  # while it learns
 
-    def fit(self, x: Batch, y: Batch, *, groups: Labels | None = None) -> Self:
+    def fit(
+        self,
+        x: Batch,
+        y: Batch,
+        *,
+        groups: Labels | None = None,
+        blocks: Sequence[int] | None = None,
+    ) -> Self:
         """Fit a teacher for every fold of the training rows, and make the new rows.
 
         With ``groups``, a label for each, new inputs are made from rows of one group; the teachers
@@ -136,7 +143,7 @@ class TeacherRows(Augmentation[TeacherParams]):
         """
         self._groups = None if groups is None else code_labels(groups)
         try:
-            return super().fit(x, y, groups=groups)
+            return super().fit(x, y, groups=groups, blocks=blocks)
         finally:
             self._groups = None
 
@@ -219,9 +226,9 @@ class TeacherRows(Augmentation[TeacherParams]):
             own = torch.from_numpy(np.flatnonzero(folds == fold))
             draws = _random.make_generator(_random.derive(_random.Stream.GENERATION, seed, fold))
             maker = self._make_maker(draws)
-            limits = {} if self._groups is None else {"groups": self._groups[own]}
             if maker.learns:
-                maker.fit(x[own], y[own], **limits)
+                groups = None if self._groups is None else self._groups[own]
+                maker.fit(x[own], y[own], groups=groups)
             # Where nobody meets anybody else, a fold is a batch.
             size = len(own) if maker.company == "none" else _BATCH
             for number in range(count):
