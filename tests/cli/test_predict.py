@@ -118,6 +118,7 @@ def test_json_says_what_was_done(run, files, model, tmp_path):
         "written": str(out),
         "replaces": "nothing",
         "interval": 0.9,
+        "unusable": [],
         "scores": None,
         "coverage": None,
     }
@@ -306,3 +307,57 @@ def test_cells_are_kept_as_they_are_written_whatever_was_read_from_them(
     plain.loc[0, "size"] = np.nan
     expected = Ensemble.load(model).predict(plain).mean[:, 0]
     np.testing.assert_allclose(column(tmp_path / "out.csv", "price_predicted"), expected, rtol=1e-6)
+
+
+def spoil(files, path, cells):
+    """Write the new rows with some cells of the column of sizes replaced."""
+    frame = pd.read_csv(files / "new.csv", dtype=str, keep_default_na=False)
+    for row, text in cells.items():
+        frame.loc[row - 1, "size"] = text
+    frame.to_csv(path, index=False)
+    return path
+
+
+def test_cells_that_cannot_be_used_are_counted_and_named(run, files, model, tmp_path):
+    bad = {2: "abc", 4: "inf", 7: "-Infinity"}
+    path, out = spoil(files, tmp_path / "bad.csv", bad | {9: "", 10: "NA"}), tmp_path / "out.csv"
+    result = run("predict", model, path, "-o", out)
+    assert result.exit_code == 0
+    listed = "'abc' in 'size' (row 2), 'inf' in 'size' (row 4), '-Infinity' in 'size' (row 7)"
+    assert f"3 cells are no finite numbers or dates: {listed}. Counted as missing" in result.stdout
+    found = json.loads(run("predict", model, path, "-o", out, "--json", "--force").stdout)
+    assert found["unusable"] == [
+        {"row": row, "column": "size", "text": text} for row, text in bad.items()
+    ]
+    predicted = column(out, "price_predicted")
+    assert predicted[1] != predicted[8]  # of other rows, all of them predicted
+    assert np.isfinite(predicted).all()
+
+
+def test_strict_refuses_cells_that_cannot_be_used(run, fails, files, model, tmp_path):
+    out = tmp_path / "out.csv"
+    path = spoil(files, tmp_path / "bad.csv", {2: "abc"})
+    words = fails("predict", model, path, "-o", out, "--strict")
+    assert "1 cell is no finite number or date: 'abc' in 'size' (row 2)" in words
+    assert not out.exists()
+    assert run("predict", model, files / "new.csv", "-o", out, "--strict").exit_code == 0
+    gap = spoil(files, tmp_path / "gap.csv", {2: ""})
+    assert run("predict", model, gap, "-o", tmp_path / "gaps.csv", "--strict").exit_code == 0
+
+
+@pytest.mark.parametrize(("text", "like"), [("1e39", "1e30"), ("-1e300", "-1e30")])
+@pytest.mark.parametrize("beside", [{}, {3: "abc"}])
+def test_a_finite_number_is_used_however_large_it_is(
+    run, files, model, tmp_path, text, like, beside
+):
+    found = []
+    for name, cell in (("huge", text), ("large", like)):
+        path = spoil(files, tmp_path / f"{name}.csv", {1: cell, **beside})
+        out = tmp_path / f"{name}-out.csv"
+        result = run("predict", model, path, "-o", out)
+        assert ("no finite number" in result.stdout) == bool(beside)
+        found.append(column(out, "price_predicted"))
+    assert found[0] == found[1]
+    empty = spoil(files, tmp_path / "empty.csv", {1: "", **beside})
+    run("predict", model, empty, "-o", tmp_path / "empty-out.csv")
+    assert found[0][0] != column(tmp_path / "empty-out.csv", "price_predicted")[0]

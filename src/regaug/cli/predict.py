@@ -32,6 +32,14 @@ def predict(
         ),
     ] = None,
     encoding: Encoding = None,
+    strict: Annotated[
+        bool,
+        typer.Option(
+            "--strict",
+            help="Refuse a table with cells that are no numbers or dates where the model needs "
+            "such; otherwise they count as missing.",
+        ),
+    ] = False,
     force: Force = False,
     as_json: AsJSON = False,
 ) -> None:
@@ -45,7 +53,9 @@ def predict(
     """
     from regaug.cli.scores import as_plain, show_scores
     from regaug.data.tabular.sources import read_cells, read_gaps, typed
+    from regaug.data.tabular.unusable import describe, find_unusable
     from regaug.ensemble import Ensemble
+    from regaug.exceptions import DataError
 
     place = output(out, Path(source), model, force=force)
     ensemble = Ensemble.load(model)
@@ -53,16 +63,23 @@ def predict(
     cells = read_cells(source, encoding=encoding)
     # A model of a named data set was fitted on an array: its columns have an order and no names.
     rows = read_gaps(cells) if ensemble.preparation.encoder else typed(cells).to_numpy()
+    encoder = ensemble.preparation.encoder
+    unusable = [] if encoder is None else find_unusable(encoder, rows)
+    if strict and unusable:
+        raise DataError(f"{describe(unusable)} Correct them, or leave out --strict.")
     prediction = ensemble.predict(rows, interval=level)
     # Cells of a text file as they stand there: 007 is not 7, and NA is no gap.
     frame = typed(cells) if place.path.suffix.lower() == ".parquet" else cells.frame
     write_table(prediction.to_frame(frame), place)
     if as_json:
         found = {"rows": len(frame), "written": str(place.path), "replaces": place.replaces}
-        print_json({**found, "interval": level, **as_plain(prediction)})
+        named = [cell.to_dict() for cell in unusable]
+        print_json({**found, "interval": level, "unusable": named, **as_plain(prediction)})
         return
     written = f"{len(frame):,} rows predicted; written to {place.path}."
     typer.echo(sentences(written, place.remark))
+    if unusable:
+        typer.echo(f"{describe(unusable)} Counted as missing; --strict refuses them.")
     if interval is None and level is not None and level < 0.9:
         typer.echo(
             f"The intervals hold for {percent(level)} of new rows: the model has put aside too few "

@@ -90,13 +90,25 @@ def test_the_fill_is_the_median(values):
         assert known.fill == pytest.approx(np.median(chosen), rel=1e-12, abs=1e-12)
 
 
-@pytest.mark.parametrize("bad", [np.inf, -np.inf, 1e300])
+@pytest.mark.parametrize("bad", [np.inf, -np.inf])
 def test_an_infinite_value_counts_as_missing_and_is_reported(bad):
     values = np.arange(40.0) ** 2
     values[7] = bad
     known, notes = fitted(values)
     assert "1 infinite value, taken as missing" in notes
     assert encoded(values)[7].tolist() == [np.float32(known.fill), 1.0]
+
+
+@pytest.mark.parametrize("bad", [1e39, 1e300, -1e300])
+def test_a_number_too_large_for_float32_is_the_end_of_the_range(bad):
+    values = np.arange(40.0) ** 2
+    values[7] = bad
+    known, notes = fitted(values)
+    assert "1 number too large for float32" in notes
+    assert "missing" not in notes
+    assert not known.indicator
+    end = known.high if bad > 0 else known.low
+    assert encoded(values)[7].tolist() == [np.float32(end)]
 
 
 @pytest.mark.parametrize(

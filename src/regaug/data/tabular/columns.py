@@ -1,6 +1,6 @@
 """What becomes of a column, learned on training rows: a number, a flag, a date, a category."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -59,7 +59,7 @@ class Number:
 
     def encode(self, series: "pd.Series", out: NDArray[np.float32]) -> None:
         """Write the encoded values of ``series`` to ``out``, a row per feature."""
-        values = _check_readable(self.name, read_numbers(series), "number").values
+        values = _check_readable(self.name, read_numbers(series, clip=True), "number").values
         gaps = np.isnan(values)
         out[0] = np.clip(values, self.low, self.high)
         out[0, gaps] = self.fill
@@ -246,6 +246,10 @@ def _fit_number(
     present = read.present
     if not len(present):
         return None, ["left out: it holds no value"]
+    huge = read.infinite
+    if huge:  # what is finite is used, as far beyond the others as anything may lie
+        read = replace(read, infinite=read_numbers(series, clip=True).infinite)
+        huge -= read.infinite
     low, high, has_gaps = (
         present.min(),
         present.max(),
@@ -262,7 +266,11 @@ def _fit_number(
         beyond = BEYOND * high - BEYOND * low
         ends = max(low - beyond, -LARGEST), min(high + beyond, LARGEST)
         column = Number(name, _median(present), has_gaps, *map(float, ends))
-    return column, _gap_notes(read, column, f"the median {column.fill:g}")
+    too_large = f"has {count(huge, 'number')} too large for float32, taken as the end of its range"
+    return column, [
+        *([too_large] if huge else []),
+        *_gap_notes(read, column, f"the median {column.fill:g}"),
+    ]
 
 
 def _fit_date(name: str, read: Values) -> tuple[Column | None, list[str]]:

@@ -126,7 +126,7 @@ class Encoder:
         readings = by_name(self.readings)
         for (column, span), position in zip(self.spans(), positions, strict=True):
             series = frame.iloc[:, position]
-            column.encode(_read(series, column, readings.get(column.name)), out[span])
+            column.encode(read_series(series, column, readings.get(column.name)), out[span])
         return np.ascontiguousarray(out.T)
 
     def read(self, frame: "pd.DataFrame") -> "pd.DataFrame":
@@ -222,7 +222,7 @@ class Encoder:
         return [place[column.name] for column in self.columns]
 
 
-def _read(series: "pd.Series", column: Column, reading: Reading | None) -> "pd.Series":
+def read_series(series: "pd.Series", column: Column, reading: Reading | None) -> "pd.Series":
     """Return a column of a new table with its texts read: as in training, or as it is written."""
     if not is_text(series) or (reading is None and isinstance(column, Category)):
         return series

@@ -73,19 +73,25 @@ def check_unique(names: list[str]) -> None:
         raise DataError(f"Column names must be unique, got {listed} more than once. Rename them.")
 
 
-def read_numbers(series: "pd.Series") -> Values:
-    """Read a column as numbers: text such as ``"1.5"`` or ``"true"`` too, time spans as days."""
+def read_numbers(series: "pd.Series", *, clip: bool = False) -> Values:
+    """Read a column as numbers: text such as ``"1.5"`` or ``"true"`` too, time spans as days.
+
+    With ``clip`` a finite number that is too large for float32 is the largest one there, or the
+    smallest; otherwise it counts as infinite.
+    """
     import pandas as pd
 
     dtype = series.dtype
     if dtype.kind == "m":
-        return _finite(series.dt.total_seconds().to_numpy(dtype=np.float64) / 86_400)
+        return _finite(series.dt.total_seconds().to_numpy(dtype=np.float64) / 86_400, clip=clip)
     if dtype.kind not in "biuf":
         plain = read_plain(series) if isinstance(dtype, pd.StringDtype) else None
-        return numbers_of(read_levels(series)) if plain is None else read_numbers(plain)
+        if plain is None:
+            return numbers_of(read_levels(series), clip=clip)
+        return read_numbers(plain, clip=clip)
     if isinstance(dtype, np.dtype):
-        return _finite(series.to_numpy(dtype=np.float64))
-    return _finite(series.to_numpy(dtype=np.float64, na_value=np.nan))
+        return _finite(series.to_numpy(dtype=np.float64), clip=clip)
+    return _finite(series.to_numpy(dtype=np.float64, na_value=np.nan), clip=clip)
 
 
 def read_dates(series: "pd.Series") -> Values:
@@ -133,12 +139,12 @@ def _to_numbers(written: "pd.Series") -> Floats:
     return numbers
 
 
-def numbers_of(levels: Levels) -> Values:
+def numbers_of(levels: Levels, *, clip: bool = False) -> Values:
     """Read levels as numbers."""
     import pandas as pd
 
     plain = pd.Series(levels[1], dtype=object).replace({"True": "1", "False": "0"})
-    return _from_levels(levels, _to_numbers(plain))
+    return _from_levels(levels, _to_numbers(plain), clip=clip)
 
 
 def dates_of(levels: Levels) -> Values:
@@ -150,10 +156,10 @@ def dates_of(levels: Levels) -> Values:
     )
 
 
-def _from_levels(levels: Levels, numbers: Floats) -> Values:
+def _from_levels(levels: Levels, numbers: Floats, *, clip: bool = False) -> Values:
     """Spread what was read from each text over the rows."""
     codes, texts = levels
-    read = _finite(np.append(numbers, np.nan)[codes])
+    read = _finite(np.append(numbers, np.nan)[codes], clip=clip)
     bad = np.isnan(numbers) & (texts != "nan")
     rows = np.append(bad, False)[codes]
     unreadable = int(rows.sum())
@@ -165,8 +171,10 @@ def _from_levels(levels: Levels, numbers: Floats) -> Values:
     return Values(read.values, read.missing - unreadable, unreadable, read.infinite, words)
 
 
-def _finite(values: Floats) -> Values:
-    """Count the gaps, and make gaps of what is infinite in float32."""
+def _finite(values: Floats, *, clip: bool = False) -> Values:
+    """Count the gaps, and make gaps of what is infinite in float32, or only of what is infinite."""
+    if clip:
+        values = np.where(np.isfinite(values), np.clip(values, -LARGEST, LARGEST), values)
     with np.errstate(invalid="ignore"):
         usable = np.abs(values) <= LARGEST
     lost = len(values) - int(usable.sum())
