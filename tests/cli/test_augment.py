@@ -83,6 +83,15 @@ def test_rare_rows_are_made_at_the_end_that_is_named(augment, houses, run, tmp_p
         assert message in result.stderr
 
 
+def test_without_a_method_the_spread_is_kept(run, houses, tmp_path):
+    out = tmp_path / "more.csv"
+    result = run("augment", houses, "--target", "price", "--rows", 400, "-o", out)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("400 new rows, made by epbeta-mixup, written to ")
+    own = pd.read_csv(houses)["price"].std()
+    assert pd.read_csv(out)["price"].std() == pytest.approx(own, rel=0.12)
+
+
 def test_append_puts_the_tables_own_rows_first(augment, houses):
     printed, path = augment("--append")
     written, own = pd.read_csv(path), pd.read_csv(houses)
@@ -139,7 +148,6 @@ def test_a_method_that_makes_no_rows_is_refused(fails, houses, tmp_path, method,
     [
         ("--method", "mixup", "-o", "more.csv"),
         ("--method", "mixup", "--rows", 0, "-o", "more.csv"),
-        ("--rows", 5, "-o", "more.csv"),
         ("--method", "mixup", "--rows", 5),
         ("--method", "mixup", "--rows", 5, "--seed", -1, "-o", "more.csv"),
     ],

@@ -12,20 +12,21 @@ from regaug.formatting import sentences
 
 def augment(
     source: options.TableName,
-    method: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="A method that acts on inputs, such as mixup, foma-rho or cems; or smogn, for "
-            "rows where targets are rare.",
-            autocompletion=names.one_of(names.METHODS, names.MAKERS),
-        ),
-    ],
     rows: Annotated[int, typer.Option(metavar="N", min=1, help="New rows to make.")],
     out: Annotated[
         Path,
         typer.Option("--out", "-o", metavar="FILE", help="A new CSV or Parquet file to write."),
     ],
+    method: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="A method that acts on inputs, such as foma-rho or cems; or smogn, for rows where "
+            "targets are rare [epbeta-mixup, which keeps the spread of the table].",
+            show_default=False,
+            autocompletion=names.one_of(names.METHODS, names.MAKERS),
+        ),
+    ] = "epbeta-mixup",
     target: options.Target = None,
     group: options.Group = None,
     time: options.Time = None,
