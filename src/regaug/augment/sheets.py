@@ -77,5 +77,6 @@ class SheetTable:
 
 def _keys(rows: Tensor) -> list[bytes]:
     values = rows.detach().cpu().contiguous().numpy()
-    keys: list[bytes] = values.view(f"V{values.shape[1] * values.itemsize}").ravel().tolist()
-    return keys
+    # Bytes cut by hand: a view of NumPy's as void ends torch.compile with an error.
+    data, width = values.tobytes(), values.shape[1] * values.itemsize
+    return [data[start : start + width] for start in range(0, len(data), width)]
