@@ -20,7 +20,7 @@ def main() -> None:
     X, y = load_diabetes(return_X_y=True, as_frame=True)  # noqa: N806
     X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)  # noqa: N806
 
-    model = AugmentedMLPRegressor(members=4, max_iter=30, random_state=0)
+    model = AugmentedMLPRegressor(members=4, max_iter=100, random_state=0)
     search = GridSearchCV(model, {"method": ["erm", "c-mixup", "foma-rho"]}, cv=3)
     search.fit(X_train, y_train)
     for method, score in zip(

@@ -409,3 +409,13 @@ def test_runs_with_the_same_rows_and_settings_share_their_sheets():
     known = [part._sheets.of(part._stored) for part in parts]
     assert known[2] is known[0]
     assert len({id(one) for one in known}) == 6
+
+
+@pytest.mark.filterwarnings("ignore")  # torch's own, about what it does not trace
+def test_known_sheets_are_found_in_a_compiled_call_too():
+    generator = torch.Generator().manual_seed(0)
+    x, y = torch.randn(64, 4, generator=generator), torch.randn(64, 1, generator=generator)
+    plain, other = (CEMS(neighbors=8, d=2).fit(x, y) for _ in range(2))
+    compiled = torch.compile(other, backend="eager")
+    for expected, found in zip(plain(x[:16], y[:16]), compiled(x[:16], y[:16]), strict=True):
+        torch.testing.assert_close(found, expected)

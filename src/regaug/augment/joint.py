@@ -33,8 +33,9 @@ def joint_rows(x: Tensor, y: Tensor, dtype: torch.dtype | None = None) -> Tensor
 def row_keys(rows: Tensor) -> list[bytes]:
     """Return the bytes of every row ``(n, columns)``, to look it up by."""
     values = rows.detach().cpu().contiguous().numpy()
-    keys: list[bytes] = values.view(f"V{values.shape[1] * values.itemsize}").ravel().tolist()
-    return keys
+    # Bytes cut by hand: a view of NumPy's as void ends torch.compile with an error.
+    data, width = values.tobytes(), values.shape[1] * values.itemsize
+    return [data[start : start + width] for start in range(0, len(data), width)]
 
 
 def joint_dimension(x: Tensor, y: Tensor) -> int:
