@@ -113,6 +113,13 @@ CASES = {
             "sample passes"
         ],
     ),
+    "categories": (
+        {"categories": True, "checksum": "b"},
+        [
+            "it has no columns that belong together, and the table has some columns that belong "
+            "together"
+        ],
+    ),
     "checksum": (
         {"checksum": "b"},
         ["the table has changed since: as many rows, with other values"],

@@ -206,7 +206,7 @@ OWN: dict[str, Method] = {
         usual=False,
         teachers=("boosting", "trees", "gp"),
         formula="(x', g(x')), x' near x_i, g fitted on the rows of other folds",
-        paper="arXiv 2501.03654",
+        paper="2025, arXiv 2501.03654",
     ),
     "rare": Method(
         "draw samples with rare targets more often",

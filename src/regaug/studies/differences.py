@@ -10,7 +10,16 @@ from regaug.studies.config import NEWER
 Values = Mapping[str, Any]
 # What follows from something else that was changed: other rows, splits or settings.
 _FOLLOWS = {
-    "checksum": ("rows", "columns", "target_names", "splits", "seed", "test_share", "problem"),
+    "checksum": (
+        "rows",
+        "columns",
+        "categories",
+        "target_names",
+        "splits",
+        "seed",
+        "test_share",
+        "problem",
+    ),
     "test_share": ("rows", "splits", "problem"),
     "train_rows": ("rows", "splits", "seed", "test_share", "problem"),
     "baselines": ("rows", "columns", "problem", "model"),
@@ -60,13 +69,17 @@ _WORDS: Mapping[str, Callable[[Any], str]] = {
     "reference": lambda name: f"the reference {name}",
     "kind": lambda name: "a regressor" if name == "estimator" else f"a {name} net",
     "model": lambda name: f"the model {name}" if name else "a net",
+    "categories": lambda is_so: f"{'some' if is_so else 'no'} columns that belong together",
     "keep_integers": lambda is_so: f"whole numbers {'kept' if is_so else 'mixed'} in new rows",
     "repeats": lambda n: f"{count(n, 'repetition')} of a split",
     "epochs": lambda numbers: f"{_span(numbers)} epochs",
     "fair": lambda name: f"the same {name} for every method",
     "rungs": lambda numbers: f"recipes that may end after {_names(numbers)} epochs",
 }
-_TABLE = ("problem", "rows", "columns", "train_rows", "target_names", "test_share", "baselines")
+_TABLE = (
+    *("problem", "rows", "columns", "train_rows", "target_names", "test_share", "baselines"),
+    "categories",
+)
 
 
 def say_differences(was: Values, now: Values) -> list[str]:

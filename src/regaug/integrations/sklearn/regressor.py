@@ -85,7 +85,7 @@ class AugmentedMLPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc
 
     Example:
         >>> from sklearn.datasets import make_regression
-        >>> X, y = make_regression(n_samples=100, n_features=5, random_state=0)
+        >>> X, y = make_regression(100, 5, noise=20.0, random_state=0)
         >>> model = AugmentedMLPRegressor(members=2, random_state=0).fit(X[:80], y[:80])
         >>> model.predict(X[80:]).shape, model.score(X[80:], y[80:]) > 0.9
         ((20,), True)
