@@ -25,6 +25,7 @@ from regaug.exceptions import (
 )
 from regaug.models import MLP, LSTNet
 from regaug.training import Machine, Settings, fit
+from regaug.training.loop import _Training
 from regaug.training.results import why_end
 from regaug.training.scores import MOST_TRAINING_ROWS
 
@@ -667,3 +668,19 @@ def test_every_method_acts_on_several_tensors_and_at_a_layer_behind_them(method,
     result = fit(TwoRows(), split, method, Settings(epochs=2, method_settings=own))
     assert result.ending == "finished"
     assert math.isfinite(result.scores["test"].rmse)
+
+
+def test_steps_without_wrappers_are_those_of_fabric(monkeypatch):
+    split = standardize(make_split())
+    settings = Settings(epochs=2, clip=0.5)
+    plain = fit(make_net(), split, "mixup", settings)
+    make = _Training.__init__
+
+    def wrap(self, model, split, name, settings, fabric, *others):
+        make(self, model, split, name, settings, fabric, *others)
+        assert not self.is_wrapped
+        self.is_wrapped = True
+        self.module, self.optimizer = fabric.setup(self.module, self.plain_optimizer)
+
+    monkeypatch.setattr(_Training, "__init__", wrap)
+    assert same(fit(make_net(), split, "mixup", settings).weights, plain.weights)
