@@ -29,6 +29,7 @@ from regaug.studies.study import Study
 
 RESULTS = "field"
 PAPER = ("airfoil", "no2", "crimes", "skillcraft")
+ALL = 53 + len(PAPER)  # tables
 # Settings of every method on every split, and of plain training as of any other.
 TRIALS = 3
 # Tables from which on it tells enough for other pages to speak of it.
