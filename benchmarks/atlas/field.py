@@ -9,10 +9,12 @@ help or hurt, and what the table is like. ``python -m benchmarks.atlas.field_pag
 """
 
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from benchmarks.atlas.pooling import Line
 from benchmarks.atlas.protocol import (
     MOST_ROWS,
     Cell,
@@ -48,6 +50,13 @@ def tables() -> list[str]:
         return columns >= WIDE, min(rows, MOST_ROWS) * columns
 
     return sorted(sizes, key=work)
+
+
+def unfinished(known: Sequence[Line]) -> list[str]:
+    """Say of how many tables there is a line, if not of all: the smallest ones come first."""
+    if len(known) >= ALL:
+        return []
+    return [f"So far these are {len(known)} of {ALL}, the smallest ones: the others are missing."]
 
 
 def run(cell: Cell) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmarks import costs
 from benchmarks.atlas.estimators import MODELS, makers
-from benchmarks.atlas.field import ALL, PAPER, RESULTS, TRIALS
+from benchmarks.atlas.field import PAPER, RESULTS, TRIALS, unfinished
 from benchmarks.atlas.halves import map_part
 from benchmarks.atlas.pooling import Line, Pooled, pool, table
 from benchmarks.atlas.protocol import SPLITS, lines
@@ -68,7 +68,7 @@ def nets_part(known: Sequence[Line], found: Sequence[Pooled], cost: costs.Costs)
         f"## Nets: {count(len(known), 'table')}, {SPLITS} splits each",
         "",
         f"The tables are those of [the atlas](atlas.md){_and_others(known)}, by its protocol.",
-        *_unfinished(known),
+        *unfinished(known),
         f"`regaug compare` with every method and {TRIALS} settings of each: a method's ensemble",
         "against that of plain training, with as many trainings at the same recipes. The change is",
         "the geometric mean over splits and tables, and its p-value is corrected for the number of",
@@ -86,13 +86,6 @@ def nets_part(known: Sequence[Line], found: Sequence[Pooled], cost: costs.Costs)
 def _and_others(known: Sequence[Line]) -> str:
     named = sorted({line["table"] for line in known} & set(PAPER))
     return f" and {', '.join(named)}" if named else ""
-
-
-def _unfinished(known: Sequence[Line]) -> list[str]:
-    """Say how many tables there are not yet, if so: the smallest ones come first."""
-    if len(known) >= ALL:
-        return []
-    return [f"So far these are {len(known)} of {ALL}, the smallest ones: the others are missing."]
 
 
 def _told(found: Sequence[Pooled], what: str) -> list[str]:

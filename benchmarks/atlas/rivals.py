@@ -7,6 +7,7 @@ as it is: categories as categories, dates as days, and gaps as gaps where it can
 """
 
 import sys
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -36,29 +37,36 @@ def frames(cell: Cell) -> tuple[pd.DataFrame, np.ndarray, pd.DataFrame, np.ndarr
     return frame.iloc[learn], y[learn], frame.iloc[test], y[test], categories
 
 
-def catboost(cell: Cell) -> dict[str, Any]:
+def make_catboost(seed: int, categories: Sequence[str] = ()) -> Any:
     from catboost import CatBoostRegressor
 
-    x, y, x_test, y_test, categories = frames(cell)
     options: dict[str, Any] = {"verbose": 0, "thread_count": 1, "allow_writing_files": False}
-    model = CatBoostRegressor(random_seed=cell.split, cat_features=categories, **options)
-    return {"rmse": rmse(model.fit(x, y).predict(x_test), y_test)}
+    return CatBoostRegressor(random_seed=seed, cat_features=list(categories), **options)
 
 
-def mlp(cell: Cell) -> dict[str, Any]:
-    """scikit-learn's net on standardized inputs and targets, as its guide advises."""
+def make_mlp(seed: int) -> Any:
+    """Return scikit-learn's net on standardized inputs and targets, as its guide advises."""
     from sklearn.compose import TransformedTargetRegressor
     from sklearn.neural_network import MLPRegressor
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
+    net = make_pipeline(StandardScaler(), MLPRegressor(random_state=seed))
+    return TransformedTargetRegressor(net, transformer=StandardScaler())
+
+
+def catboost(cell: Cell) -> dict[str, Any]:
+    x, y, x_test, y_test, categories = frames(cell)
+    model = make_catboost(cell.split, categories)
+    return {"rmse": rmse(model.fit(x, y).predict(x_test), y_test)}
+
+
+def mlp(cell: Cell) -> dict[str, Any]:
     from regaug.data.tabular.encoding import Encoder
 
     x, y, x_test, y_test, _ = frames(cell)
     encoder = Encoder.fit(x)
-    net = make_pipeline(StandardScaler(), MLPRegressor(random_state=cell.split))
-    model = TransformedTargetRegressor(net, transformer=StandardScaler())
-    model.fit(encoder.transform(x), y)
+    model = make_mlp(cell.split).fit(encoder.transform(x), y)
     return {"rmse": rmse(model.predict(encoder.transform(x_test)), y_test)}
 
 

@@ -62,8 +62,8 @@ def predict(
     level = ensemble.usual_interval if interval is None else interval
     cells = read_cells(source, encoding=encoding)
     # A model of a named data set was fitted on an array: its columns have an order and no names.
-    rows = read_gaps(cells) if ensemble.preparation.encoder else typed(cells).to_numpy()
     encoder = ensemble.preparation.encoder
+    rows = read_gaps(cells) if encoder else typed(cells).to_numpy()
     unusable = [] if encoder is None else find_unusable(encoder, rows)
     if strict and unusable:
         raise DataError(f"{describe(unusable)} Correct them, or leave out --strict.")

@@ -77,8 +77,14 @@ _WORDS: Mapping[str, Callable[[Any], str]] = {
     "rungs": lambda numbers: f"recipes that may end after {_names(numbers)} epochs",
 }
 _TABLE = (
-    *("problem", "rows", "columns", "train_rows", "target_names", "test_share", "baselines"),
+    "problem",
+    "rows",
+    "columns",
     "categories",
+    "train_rows",
+    "target_names",
+    "test_share",
+    "baselines",
 )
 
 

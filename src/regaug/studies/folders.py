@@ -27,8 +27,13 @@ from regaug.studies.plan import QUICK_METHODS, QUICK_SPLITS, QUICK_TRIALS, SPLIT
 # Methods or columns that a name lists; of more it says how many there are.
 _LISTED = 3
 # How the name of a folder says which columns were named.
-_COLUMNS = {"target": "", "group": "group-", "time": "time-", "drop": "without-"}
-_COLUMNS["relevance"] = "focus-"
+_COLUMNS = {
+    "target": "",
+    "group": "group-",
+    "time": "time-",
+    "drop": "without-",
+    "relevance": "focus-",
+}
 _LONGEST = 40  # characters that a name takes of a user's own
 
 

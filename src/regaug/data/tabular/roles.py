@@ -108,11 +108,8 @@ def read_relevance(series: "pd.Series") -> Floats:
         >>> read_relevance(pd.Series([0.0, 1.0, 0.5]))
         array([0. , 1. , 0.5])
     """
-    read, must = (
-        read_numbers(series),
-        f"Column {series.name!r} must hold the relevance of every row, ",
-    )
-    must += "a number from 0 to 1"
+    read = read_numbers(series)
+    must = f"Column {series.name!r} must hold the relevance of every row, a number from 0 to 1"
     if read.unreadable:
         raise DataError(f"{must}, got {next(iter(read.words))!r}.")
     values = read.values
@@ -123,7 +120,7 @@ def read_relevance(series: "pd.Series") -> Floats:
         )
     wrong = values[(values < 0.0) | (values > 1.0)]
     if len(wrong):
-        raise DataError(f"{must}, got {wrong[0]:g} ({len(wrong):,} such values).")
+        raise DataError(f"{must}, got {wrong[0]:g} ({count(len(wrong), 'such value')}).")
     return values
 
 
