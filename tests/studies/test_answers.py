@@ -163,3 +163,29 @@ def test_copies_of_plain_training_of_a_network_are_rarely_found_to_differ(monkey
 def test_copies_of_a_networks_training_are_found_to_differ_in_at_most_a_tenth(monkeypatch):
     problems = map(make_null_images, range(40))
     assert count_false_findings(monkeypatch, problems, 5, trials=2, epochs=20) <= 4
+
+
+# Nothing to learn: the targets belong to other rows. A method that is called better or worse than
+# plain training there has only learned less or more of the noise.
+
+
+def make_permuted(seed, n=60):
+    rng = np.random.default_rng((9, seed))
+    x = rng.standard_normal((n, 5))
+    y = np.sin(x[:, 0]) + 0.5 * x[:, 1] + 0.5 * rng.standard_normal(n)
+    return Problem.from_table(make_data(x, rng.permutation(y)), splits=5, seed=seed)
+
+
+def count_findings(problems, **options):
+    """In how many studies any method is called different from plain training."""
+    found = 0
+    for seed, problem in enumerate(problems):
+        study = compare(problem, methods=methods.names(), seed=seed, **options)
+        assert study.comparison.row("erm").mean is not None
+        found += bool(study.verdict.helps + study.verdict.hurts)
+    return found
+
+
+@pytest.mark.slow
+def test_methods_are_found_to_differ_in_at_most_a_tenth_of_studies_of_permuted_targets():
+    assert count_findings(map(make_permuted, range(50)), trials=3) <= 5
