@@ -22,6 +22,7 @@ PUBLIC = {
     "KernelPairSampler",
     "Mixup",
     "SKMixup",
+    "SMOGN",
     "compare",
     "fit",
     "methods",

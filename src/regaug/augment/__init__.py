@@ -9,12 +9,14 @@ from regaug.augment.foma import FOMA
 from regaug.augment.mixup import CMixup, Mixup
 from regaug.augment.noise import GaussianNoise
 from regaug.augment.sk_mixup import SKMixup
+from regaug.augment.smogn import SMOGN
 from regaug.augment.teacher_rows import TeacherRows
 
 __all__ = [
     "ADA",
     "CEMS",
     "FOMA",
+    "SMOGN",
     "Augmentation",
     "CMixup",
     "Compose",

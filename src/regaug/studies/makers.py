@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from regaug import methods
-from regaug.data.tabular.rare_rows import COLUMN
+from regaug.augment.rare_rows import COLUMN
 from regaug.exceptions import ArgumentError
 from regaug.methods import MAKERS, NO_ROWS, REPEATS, ROWS, SMOGN
 from regaug.metrics import focus_of

@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from regaug import Problem, compare
+from regaug.augment.rare_rows import RareRows
 from regaug.data import read_table
 from regaug.data.tabular.generation import generate
-from regaug.data.tabular.rare_rows import RareRows
 from regaug.exceptions import ArgumentError, DataError
 from regaug.integrations.sklearn import AugmentingSampler
 from regaug.studies.plan import make_plan

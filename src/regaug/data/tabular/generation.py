@@ -13,12 +13,12 @@ from regaug import _random, methods
 from regaug._checks import check_integer
 from regaug.augment import Identity
 from regaug.augment.base import AnyAugmentation
+from regaug.augment.rare_rows import COLUMN, RareRows
 from regaug.data.arrays import ArrayData
 from regaug.data.base import Data
 from regaug.data.scaling import Scaler
 from regaug.data.tabular.columns import Number
 from regaug.data.tabular.encoding import Encoder
-from regaug.data.tabular.rare_rows import COLUMN, RareRows
 from regaug.data.tabular.restoration import restore
 from regaug.data.tabular.table import Table
 from regaug.data.tabular.texts import Floats

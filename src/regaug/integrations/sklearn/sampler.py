@@ -14,9 +14,9 @@ from sklearn.utils import check_array, check_consistent_length, check_random_sta
 from sklearn.utils.validation import validate_data
 
 from regaug._checks import check_integer, check_range
+from regaug.augment.rare_rows import COLUMN
 from regaug.data.tabular.columns import Column, fit_column
 from regaug.data.tabular.generation import augment_rows, prepare_maker
-from regaug.data.tabular.rare_rows import COLUMN
 from regaug.data.tabular.restoration import restore
 from regaug.data.tabular.roles import read_relevance
 from regaug.data.tabular.texts import Floats

@@ -7,9 +7,9 @@ import torch
 from sklearn.linear_model import LinearRegression
 
 from regaug import _random
+from regaug.augment.rare_rows import RareRows
 from regaug.data import read_table
 from regaug.data.tabular.generation import generate
-from regaug.data.tabular.rare_rows import RareRows
 from regaug.exceptions import ArgumentError, UnknownNameError
 from regaug.functional import relevance
 from regaug.integrations.sklearn import AugmentingSampler

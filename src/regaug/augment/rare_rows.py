@@ -5,16 +5,17 @@ from typing import Literal, Self
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from regaug import _random
 from regaug._checks import check_choice, check_integer, check_range
-from regaug.data.tabular.texts import Floats
 from regaug.exceptions import ArgumentError, DataError
 from regaug.formatting import count
 from regaug.functional.smogn import relevance, smogn
 from regaug.metrics import FOCUSES, Focus
 
+Floats = NDArray[np.float64]
 RareFocus = Focus | Literal["column"]
 # A focus: what is rare is said by a column of the table.
 COLUMN = "column"
@@ -30,7 +31,7 @@ class RareRows:
 
     Attributes:
         x: Inputs of all rows, ``(n, d)``, standardized.
-        y: Targets, ``(n, m)``, standardized.
+        y: Targets, ``(n, m)``, standardized, or what is learned instead of them.
         rare: Which rows are rare, ``(r,)``.
         near: The neighbors of each, the nearest first, ``(r, k)``; a row that is alone at its end
             is its own.
@@ -91,6 +92,21 @@ class RareRows:
         noise = [rng.standard_normal(shape) for shape in shapes[1:]]
         numbers = (starts, choice, u, *noise)
         return Drawn(*(torch.from_numpy(own) for own in numbers))
+
+    def draw_at(self, uniform: Tensor) -> "Drawn":
+        """Return what belongs to uniform numbers from [0, 1), a row of :attr:`width` for each."""
+        first, d = uniform[:, :3], self.x.shape[1]
+        start, choice = (
+            (first[:, at] * count).long()
+            for at, count in enumerate((len(self.rare), self.near.shape[1]))
+        )
+        noise = _random.normals_at(uniform[:, 3:])
+        return Drawn(start, choice, first[:, 2], noise[:, :d], noise[:, d:])
+
+    @property
+    def width(self) -> int:
+        """How many uniform numbers a new row needs: row, neighbor, share of the way, noise."""
+        return 3 + self.x.shape[1] + self.y.shape[1]
 
     def make(self, drawn: "Drawn", *, sigma: float) -> tuple[Tensor, Tensor]:
         """Return new inputs and targets, standardized."""
