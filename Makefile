@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 PYTEST := $(BIN)/python -m pytest --numprocesses logical --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all check format bench findings field docs clean
+.PHONY: help setup demo test test-all check format bench findings field docs wheel surface clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/ -/'
@@ -50,5 +50,11 @@ docs: $(READY)  ## build the documentation in site/
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[docs]"
 	$(BIN)/mkdocs build --strict
 
+wheel: $(READY)  ## build wheel and source distribution in dist/
+	$(BIN)/python -m build --no-isolation
+
+surface: $(READY)  ## write tests/api_surface.json: the public names and how they are called
+	$(BIN)/python -m tests.surface
+
 clean:  ## remove everything that make created
-	rm -rf $(VENV) runs site build src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) runs site build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -25,6 +25,8 @@ from hypothesis import settings
 # Where the tests run on all cores, every worker computes in one thread. The libraries read this
 # when they are loaded; a process that a test starts must not find it.
 IS_WORKER = "PYTEST_XDIST_WORKER" in os.environ
+if IS_WORKER:  # its threads shall sleep while they wait: another worker needs the core
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 with mock.patch.dict(os.environ):
     if IS_WORKER:
         os.environ["OMP_NUM_THREADS"] = "1"

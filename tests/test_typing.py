@@ -1,4 +1,8 @@
-"""Types as a user sees them: ``mypy --strict`` on a small program."""
+"""Types as a user sees them: ``mypy --strict`` on a small program.
+
+``make check`` looks at the program with the settings of this project. Here there are none, and
+mypy reads torch anew, which takes half a minute.
+"""
 
 import os
 import re
@@ -41,11 +45,13 @@ def cache(request):
     return request.config.cache.mkdir("mypy-of-a-user")
 
 
+@pytest.mark.slow
 @pytest.mark.serial
 def test_a_users_program_has_types(cache, tmp_path):
     assert check(PROGRAM, cache, tmp_path) == "Success: no issues found in 1 source file\n"
 
 
+@pytest.mark.slow
 @pytest.mark.serial
 def test_a_call_is_a_pair_of_tensors_and_not_anything(cache, tmp_path):
     program = tmp_path / "program.py"

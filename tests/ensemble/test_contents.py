@@ -190,10 +190,11 @@ def change(draw, value):
     return draw.choice([None, 0, 1.5, "x", [], {}, [value], {"a": value}, True, value])
 
 
-def test_two_thousand_mutated_models_are_refused_in_words_or_predict(blend):
+@pytest.mark.parametrize("count", [300, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_mutated_models_are_refused_in_words_or_predict(blend, count):
     draw, n_read, words = random.Random(0), 0, []
     new = torch.cat([X[:3], 1e30 * X[:1]])
-    for _ in range(2_000):
+    for _ in range(count):
         state = blend.to_state()
         for _ in range(draw.choice([1, 1, 2])):
             state = change(draw, state) or {}
@@ -205,6 +206,6 @@ def test_two_thousand_mutated_models_are_refused_in_words_or_predict(blend):
         else:
             assert prediction.mean.shape == (len(new), len(model.targets))
             n_read += 1
-    assert n_read > 100
-    assert len(words) > 1_000
+    assert n_read > count // 20
+    assert len(words) > count // 2
     assert all(len(word) < 500 for word in words)
