@@ -1,4 +1,4 @@
-"""The table of methods in README.md and docs/methods.md, written from the code and the results.
+"""The table of methods in README.md and docs/methods/index.md, and the figures of their pages.
 
     python -m benchmarks.methods_table
 
@@ -7,27 +7,22 @@ else; what it costs and what it is worth come from ``python -m benchmarks.costs`
 ``python -m benchmarks.atlas.field``.
 """
 
-import re
-from inspect import signature
 from pathlib import Path
 
-from benchmarks import costs
+from benchmarks import costs, method_pages
 from benchmarks.atlas.field import ENOUGH, RESULTS
 from benchmarks.atlas.pooling import Line, Pooled, pool, table
 from benchmarks.atlas.protocol import lines
-from regaug.augment import Identity
+from benchmarks.method_facts import call, described, paper, place
 from regaug.formatting import count
-from regaug.methods import BOTH, INPUT, LAYER, LAYERS, MAKERS, Method, OneOf
+from regaug.methods import MAKERS
 from regaug.methods.table import OWN
 from regaug.studies.config import REFERENCE
 
 PROJECT = Path(__file__).parents[1]
-PAGES = (PROJECT / "README.md", PROJECT / "docs" / "methods.md")
+PAGES = (PROJECT / "README.md", PROJECT / "docs" / "methods" / "index.md")
 BEGIN, END = "<!-- methods: begin -->", "<!-- methods: end -->"
 MISSING = "not measured yet"
-PLACES = {INPUT: "inputs", LAYER: "a layer", LAYERS: "a hidden layer", BOTH: "inputs and a layer"}
-# Options that say when a method acts, not what it does.
-_WHEN = {"p", "anneal", "append"}
 CAPTION = (
     "`make field` writes this table. A change is the mean over real tables against plain training",
     "with as many trainings, with its 95 % interval; told apart is what remains so after a",
@@ -41,7 +36,7 @@ def make_table(known: list[Line], cost: costs.Costs) -> list[str]:
     enough = known if len(known) >= ENOUGH else []
     found = {own.name: own for own in pool(enough, OWN, REFERENCE)}
     rows = []
-    for name, method in {**OWN, **_makers()}.items():
+    for name, method in described().items():
         step = f"x{cost[name]['defaults']:.2f}" if name in cost else MISSING
         if name == REFERENCE:
             measured = ["x1.00", "what the others are compared with"]
@@ -49,47 +44,10 @@ def make_table(known: list[Line], cost: costs.Costs) -> list[str]:
             measured = ["makes rows, no steps", "for regressors and `regaug augment`"]
         else:
             measured = [step, _worth(found.get(name))]
-        rows.append([f"`{name}`", *_facts(method), *measured])
+        what = [call(method), method.summary, f"`{method.formula}`"]
+        rows.append([f"`{name}`", *what, paper(method), place(method), *measured])
     head = [*HEAD, "step, plain training = 1", "change of the RMSE over tables"]
     return [*table(head, rows), *CAPTION, ""]
-
-
-def _makers() -> dict[str, Method]:
-    """Return what makes rows and is a method of its own, not something to compare with."""
-    return {name: method for name, method in MAKERS.items() if method.formula}
-
-
-def _facts(method: Method) -> list[str]:
-    formula = f"`{method.formula}`" if method.formula else ""
-    paper = re.sub(r"arXiv (\d{4}\.\d{5})", r"[arXiv \1](https://arxiv.org/abs/\1)", method.paper)
-    return [_call(method), method.summary, formula, paper, _place(method)]
-
-
-def _call(method: Method) -> str:
-    """Write the augmentation with the options that make it this method."""
-    if method in MAKERS.values():
-        return ""
-    make = method.augmentation
-    known = {own.name: own.default for own in signature(make).parameters.values()}
-    apart = {"sampler", "place", *method.sampler_options, *_WHEN}
-    options = [
-        f"{name}={value!r}".replace("'", '"')
-        for name, value in method.defaults.items()
-        if name not in apart and name in known and known[name] != value
-    ]
-    return f"`{make.__name__}({', '.join(options)})`" if options else f"`{make.__name__}`"
-
-
-def _place(method: Method) -> str:
-    """Say where a method acts: its place, others that a search tries, and its batches."""
-    if "place" not in method.defaults:
-        return "rows of a table"
-    choice, sampler = method.space.get("place"), method.defaults["sampler"]
-    tried = choice.values if isinstance(choice, OneOf) else ()
-    places = dict.fromkeys(PLACES.get(own, own) for own in (method.defaults["place"], *tried))
-    words = [] if method.augmentation is Identity else [" or ".join(places)]
-    words += [] if sampler == "random" else [f"batches (`{sampler}`)"]
-    return ", ".join(words) or "nothing"
 
 
 def _worth(own: Pooled | None) -> str:
@@ -102,7 +60,7 @@ def _worth(own: Pooled | None) -> str:
 
 def put_in(text: str, rows: list[str], page: Path) -> str:
     """Return the text of a page with the table between its markers."""
-    field = "docs/field.md" if page.name == "README.md" else "field.md"
+    field = "docs/field.md" if page.name == "README.md" else "../field.md"
     begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)
     body = "\n".join(rows).replace("(FIELD)", f"({field})")
     return f"{text[:begin]}\n\n{body}\n{text[end:]}"
@@ -112,6 +70,7 @@ def write() -> None:
     rows = make_table(lines(RESULTS), costs.read())
     for page in PAGES:
         page.write_text(put_in(page.read_text(), rows, page))
+    method_pages.write()
 
 
 if __name__ == "__main__":
