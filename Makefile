@@ -48,6 +48,7 @@ findings: $(READY)  ## write docs/reproduction.md from the measured tables
 field: $(READY)  ## write docs/field.md and the figures of the methods from what was measured
 	$(BIN)/python -m benchmarks.atlas.field_page
 	$(BIN)/python -m benchmarks.methods_table
+	$(BIN)/python -m benchmarks.method_pages
 
 docs: $(READY)  ## build the documentation in site/
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[docs]"

@@ -1,5 +1,7 @@
 """What was measured of each method, between two marks of its page in docs/methods.
 
+    python -m benchmarks.method_pages
+
 A page says which methods it is of: ``<!-- measured: foma, foma-rho -->``.
 """
 
@@ -12,7 +14,7 @@ from benchmarks.atlas.estimators import MODELS
 from benchmarks.atlas.field import ENOUGH, RESULTS
 from benchmarks.atlas.pooling import Line, pool, table
 from benchmarks.atlas.protocol import lines
-from benchmarks.method_facts import call, described, paper, place
+from benchmarks.methods_table import call, described, paper, place
 from regaug import methods
 from regaug.formatting import count, probability
 from regaug.methods import MAKERS, NO_ROWS
@@ -125,3 +127,7 @@ def write() -> None:
     """Write all pages."""
     for page in pages():
         page.write_text(put_in(page.read_text()))
+
+
+if __name__ == "__main__":
+    write()

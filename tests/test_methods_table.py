@@ -7,8 +7,6 @@ from benchmarks import costs
 from benchmarks.atlas.field import ENOUGH, RESULTS
 from benchmarks.atlas.field_page import PAGE, make_known_page
 from benchmarks.atlas.protocol import lines
-from benchmarks.method_pages import make_block, names_in, pages
-from benchmarks.method_pages import put_in as put_figures_in
 from benchmarks.methods_table import PAGES, make_table, put_in
 
 from regaug.methods.table import MAKERS, OWN
@@ -24,24 +22,6 @@ def cells(rows):
 def test_the_table_is_up_to_date(page):
     text = page.read_text()
     assert put_in(text, make_table(lines(RESULTS), costs.read()), page) == text, "make field"
-
-
-@pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)
-def test_the_figures_of_a_page_are_up_to_date(page):
-    text = page.read_text()
-    assert put_figures_in(text) == text, "make field"
-
-
-def test_every_method_has_one_page():
-    found = [name for page in pages() for name in names_in(page.read_text())]
-    assert sorted(found) == sorted({*OWN, "smogn"} - {"erm"})
-
-
-def test_a_page_says_what_is_missing():
-    block = make_block(["mixup", "smogn"], [], {"trees": []}, {})
-    assert "For nets: not measured yet (`mixup`)." in block
-    assert "As rows for boosting and trees: not measured yet." in block
-    assert '| `smogn` | `AugmentingSampler("smogn")` | rows of a table | Branco' in block
 
 
 def test_the_page_of_the_field_is_up_to_date():
@@ -86,7 +66,3 @@ def test_what_was_measured_stands_there():
     assert table["ada"][5:] == ["x1.50", told.replace("-", "\N{MINUS SIGN}")]
     assert table["cems"][5:] == ["not measured yet"] * 2
     assert cells(make_table(known[:-1], {}))["ada"][6] == "not measured yet"
-    row = "| `ada` | -10.0 % | -10.0 to -9.9 | < 0.001 | 20 of 20 | 0 | 0 | x1.50 |"
-    block = make_block(["ada"], known, {}, {"ada": {"defaults": 1.5}})
-    assert row.replace("-", "\N{MINUS SIGN}") in block
-    assert "over 20 tables; told from it: ada." in block
