@@ -33,6 +33,8 @@ from regaug.augment import Augmentation
 from regaug.data.tabular.rare_rows import RareRows
 
 FOLDER = Path(__file__).parent / "methods" / "pictures"
+# What stands in the place of the figure to try where there is no JavaScript.
+STILL = Path(__file__).parent / "_static" / "foma.svg"
 WIDTH, HEIGHT, GAP, COLUMNS = 300, 200, 12, 2
 INK, OLD, NEW, LINK = "#333333", "#a3a8ae", "#0069a8", "#c3d7e4"
 FONT = "font-family='Helvetica, Arial, sans-serif' font-size='13'"
@@ -126,6 +128,15 @@ def foma_panels() -> list[Panel]:
         of("batches with near targets", FOMA(**fixed), near),
         of("the same, about their means", FOMA(center=True, **fixed), near),
     ]
+
+
+def still_panels() -> list[Panel]:
+    """Show a batch drawn at random and one with near targets, about their means."""
+    y = make_points()[1]
+    own = FOMA(k=1, lam_range=(0.2, 0.2), center=True)
+    near = next(iter(NearestBatchSampler(y, 16, seed=3)))
+    drawn = np.random.default_rng(0).permutation(48)[:16].tolist()
+    return [of("a batch drawn at random", own, [drawn]), of("one with near targets", own, [near])]
 
 
 def mixup_panels() -> list[Panel]:
@@ -250,6 +261,7 @@ def seeded(seed: int) -> torch.Generator:
 
 PICTURES = {
     "foma": foma_panels,
+    "still": still_panels,
     "mixup": mixup_panels,
     "c-mixup": c_mixup_panels,
     "sk-mixup": sk_mixup_panels,
@@ -279,7 +291,11 @@ def draw(panels: list[Panel]) -> str:
     return "\n".join([*lines, "</svg>", ""])
 
 
+def path_of(name: str) -> Path:
+    """Return where a picture is."""
+    return STILL if name == "still" else FOLDER / f"{name}.svg"
+
+
 if __name__ == "__main__":
-    FOLDER.mkdir(exist_ok=True)
     for name, make in PICTURES.items():
-        (FOLDER / f"{name}.svg").write_text(draw(make()))
+        path_of(name).write_text(draw(make()))
