@@ -39,7 +39,7 @@ new_x, new_y = Mixup(alpha=2.0)(x, y)
 figure, axes = plt.subplots(2, 6, figsize=(10, 3.8), layout="constrained")
 for column in range(6):
     for row, (images, targets) in enumerate(((x, y), (new_x, new_y))):
-        axes[row, column].imshow(images[column, 0], cmap="gray", vmin=-0.5, vmax=1.5)
+        axes[row, column].imshow(images[column, 0].numpy(), cmap="gray", vmin=-0.5, vmax=1.5)
         axes[row, column].set_title(f"{targets[column].item():+.2f}", fontsize="small")
         axes[row, column].set(xticks=[], yticks=[])
 axes[0, 0].set_ylabel("samples")
