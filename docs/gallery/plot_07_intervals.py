@@ -28,7 +28,7 @@ model = regaug.fit(train, target="y", method="mixup", members=4, seed=0)
 
 # %%
 # The mean, the interval that should hold nine values of ten, and how much the members disagree:
-# most where there were no rows.
+# most beyond the ends, and more in the gap than beside it.
 
 grid = pd.DataFrame({"x": np.linspace(-3.6, 3.6, 200)})
 found = model.predict(grid, interval=0.9)

@@ -46,19 +46,20 @@ for _ in range(300):
 # What it does there
 # ------------------
 # Samples on a circle, and mixtures of them at the inputs: they lie inside the circle, where no
-# sample ever is. Mixtures at the layer are drawn along the two widest directions of what it
-# puts out.
+# sample ever is. What the layer puts out has 32 numbers for each sample; it is drawn along its two
+# widest directions. FOMA keeps the two widest directions of these numbers and the target together.
 
 with torch.no_grad():
     hidden = net[:2](x)
     mean, directions = hidden.mean(0), torch.linalg.svd(hidden - hidden.mean(0)).Vh[:2]
     inputs, _ = Mixup(alpha=2.0)(x, y)
     mixed, _ = Mixup(alpha=2.0)(hidden, y)
-    shrunk, _ = FOMA(rho=0.8, lam_range=(0.2, 0.2))(hidden, y)
+    foma = FOMA(k=2, lam_range=(0.2, 0.2))
+    shrunk, _ = foma(hidden, y)
 views = {
     "mixup of inputs": (x, inputs),
     "mixup at the layer": tuple((own - mean) @ directions.T for own in (hidden, mixed)),
-    "FOMA at the layer": tuple((own - mean) @ directions.T for own in (hidden, shrunk)),
+    "FOMA at the layer, k = 2": tuple((own - mean) @ directions.T for own in (hidden, shrunk)),
 }
 figure, axes = plt.subplots(1, 3, figsize=(12, 4), layout="constrained")
 for axis, (title, (old, new)) in zip(axes, views.items(), strict=True):
