@@ -7,7 +7,7 @@ DOCS_READY := $(VENV)/.docs-ready
 PYTEST := $(BIN)/python -m pytest --numprocesses logical --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all check format bench findings field docs docs-check clean
+.PHONY: help setup demo test test-all check format bench pictures findings field docs docs-check clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/ -/'
@@ -40,12 +40,16 @@ format: $(READY)  ## mend formatting and what lint can mend
 bench: $(READY)  ## measure the budgets, write benchmarks/results/
 	$(BIN)/python -m benchmarks
 
+pictures: $(READY)  ## draw the pictures of the pages of methods
+	$(BIN)/python -m docs.pictures
+
 findings: $(READY)  ## write docs/reproduction.md from the measured tables
 	$(BIN)/python -m regaug.reproduction.page benchmarks/results/reproduction docs/reproduction.md
 
-field: $(READY)  ## write docs/field.md and the tables of methods from what was measured
+field: $(READY)  ## write docs/field.md and the figures of the methods from what was measured
 	$(BIN)/python -m benchmarks.atlas.field_page
 	$(BIN)/python -m benchmarks.methods_table
+	$(BIN)/python -m benchmarks.method_pages
 
 docs: $(DOCS_READY)  ## build the documentation in site/, warnings are errors
 	$(BIN)/sphinx-build --fail-on-warning --keep-going --jobs 2 --doctree-dir build/docs/doctrees docs site

@@ -14,19 +14,13 @@ from sphinx.environment import BuildEnvironment
 
 UNDER = {
     "index": [
-        *("start", "guide", "methods", "methods/index", "study", "results", "examples/index"),
+        *("start", "guide", "methods/index", "study", "results", "examples/index"),
         *("api", "faq", "pitfalls", "formats", "commands", "contributing", "changelog"),
     ],
     "start": ["which_method"],
     "guide": [
         *("compare", "loop", "own_network", "integrations", "data", "shift", "cluster"),
         *("training", "samplers", "dimension", "notebooks/*"),
-    ],
-    "methods": ["foma", "methods/*"],
-    "methods/index": [
-        *("methods/foma", "methods/mixup", "methods/c-mixup", "methods/sk-mixup", "methods/ada"),
-        *("methods/cems", "methods/feature-mix", "methods/teacher-rows", "methods/noise"),
-        *("methods/rare", "methods/smogn", "methods/compose", "methods/*"),
     ],
     "study": ["checks", "sentences"],
     "results": ["reproduction", "atlas", "field"],
@@ -37,7 +31,6 @@ ELSEWHERE = {"start": "guide", "study": "guide"}
 # What a page is called in the navigation, where that is not its heading, and what its card says.
 TITLES = {
     "start": "Start",
-    "methods": "Methods",
     "methods/index": "Methods",
     "study": "How a study decides",
     "faq": "FAQ",
