@@ -28,7 +28,6 @@ extensions = [
     "mathml",
     "navigation",
     "notebooks",
-    "reading_aids",
     "references",
 ]
 templates_path = ["_templates"]
@@ -52,6 +51,7 @@ python_maximum_signature_line_length = 88
 napoleon_numpy_docstring = False
 napoleon_use_ivar = True
 add_module_names = False
+toc_object_entries_show_parents = "hide"
 
 # The gallery: docs/gallery/plot_*.py are run, and come out in docs/examples.
 sphinx_gallery_conf = {
@@ -76,9 +76,10 @@ html_copy_source = False
 html_show_sourcelink = False
 html_show_sphinx = False
 html_math_renderer = "mathml"
+html_context = {"default_mode": "auto"}  # light or dark, as the reader's system
 html_theme_options = {
     "logo": {"text": "regaug"},
-    "header_links_before_dropdown": 8,
+    "header_links_before_dropdown": 7,
     "navbar_end": ["theme-switcher"],
     "navbar_align": "left",
     "show_prev_next": True,

@@ -9,6 +9,7 @@ import builtins
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
+from typing import Any
 
 from api_page import documented, find, has_page
 from docutils import nodes
@@ -67,8 +68,12 @@ def resolve(
         name = page_of(path)
         if name is not None:
             return link(app, env, node, name, text) or text
-    ends = [name for name in pages().values() if name.endswith(f".{target}")]
-    return link(app, env, node, ends[0], text) if len(ends) == 1 else None
+    first, _, rest = target.partition(".")
+    ends = [name for name in pages().values() if name.endswith(f".{first}")]
+    if len(ends) == 1:
+        return link(app, env, node, ".".join(filter(None, [ends[0], rest])), text)
+    # In a signature: a type that is imported for those who check types.
+    return None if isinstance(text, nodes.literal) else text
 
 
 def link(
@@ -90,8 +95,16 @@ def skip_foreign(
     return True if isinstance(home, str) and not home.startswith("regaug") else None
 
 
+def keep_colon(app: Sphinx, what: str, name: str, value: object, *rest: Any) -> None:
+    """Say that a property's words before a colon are no type, as napoleon thinks."""
+    lines = rest[-1]
+    if what in {"attribute", "data", "property"} and lines and ":" in lines[0]:
+        lines[0] = f": {lines[0]}"
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Connect what is above with Sphinx's events."""
     app.connect("missing-reference", resolve)
     app.connect("autodoc-skip-member", skip_foreign)
+    app.connect("autodoc-process-docstring", keep_colon, priority=400)  # napoleon has 500
     return {"parallel_read_safe": True, "parallel_write_safe": True}
