@@ -49,7 +49,7 @@ figure, axes = plt.subplots(1, 3, figsize=(12, 3), sharey=True, layout="constrai
 for axis, rho in zip(axes, shares, strict=True):
     k = int(rank_at_share(values, rho))
     kept = np.arange(10) < k
-    axis.bar(np.arange(1, 11), values, color=np.where(kept, "#d55e00", "#0072b2"))
+    axis.bar(np.arange(1, 11), values.numpy(), color=np.where(kept, "#d55e00", "#0072b2"))
     axis.set(title=f"rho = {rho:g}: {k} stay, {10 - k} are scaled", xlabel="singular value")
 axes[0].set_ylabel("size")
 

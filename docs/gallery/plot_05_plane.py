@@ -16,7 +16,7 @@ from torch import nn
 
 from regaug import FOMA, RandomBatchSampler
 
-COLUMNS, ROWS, EPOCHS, SEEDS = 20, 120, 60, 8
+COLUMNS, ROWS, EPOCHS, SEEDS = 20, 120, 60, 6
 
 
 def make_plane(n, rng):
@@ -60,7 +60,7 @@ def train(make, seed, augment):
 
 
 # %%
-# Eight trainings of each sort, on other rows each time. Every line is one draw of the rows:
+# Six trainings of each sort, on other rows each time. Every line is one draw of the rows:
 # plain training on the left, FOMA on the right.
 
 figure, axes = plt.subplots(1, 2, figsize=(9, 4.2), layout="constrained")
