@@ -22,9 +22,9 @@ points = (points - points.mean(0)) / points.std(0)  # as a training would
 x, y = torch.from_numpy(points[:, :1]), torch.from_numpy(points[:, 1])
 
 # %%
-# A method is a sampler, an augmentation and a place under one name. Those that act at a hidden
-# layer or draw the same samples more often make no points in this plane, and two need more than
-# one input.
+# A method is a sampler, an augmentation and a place under one name. ``manifold-mixup`` acts at a
+# hidden layer, ``rare`` draws the same samples more often and ``feature-mix`` needs more than one
+# input: they make no points in this plane. The lines of FOMA go through the origin.
 
 SETTINGS = {
     "noise": {"sigma": 0.1},
