@@ -2,11 +2,12 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+DOCS_READY := $(VENV)/.docs-ready
 # On all cores. The tests of a file share fixtures, so one worker does them.
 PYTEST := $(BIN)/python -m pytest --numprocesses logical --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all check format bench findings field docs wheel surface clean
+.PHONY: help setup demo test test-all check format bench pictures findings field docs docs-check wheel surface clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/ -/'
@@ -39,16 +40,26 @@ format: $(READY)  ## mend formatting and what lint can mend
 bench: $(READY)  ## measure the budgets, write benchmarks/results/
 	$(BIN)/python -m benchmarks
 
+pictures: $(READY)  ## draw the pictures of the pages of methods
+	$(BIN)/python -m docs.pictures
+
 findings: $(READY)  ## write docs/reproduction.md from the measured tables
 	$(BIN)/python -m regaug.reproduction.page benchmarks/results/reproduction docs/reproduction.md
 
-field: $(READY)  ## write docs/field.md and the tables of methods from what was measured
+field: $(READY)  ## write docs/field.md and the figures of the methods from what was measured
 	$(BIN)/python -m benchmarks.atlas.field_page
 	$(BIN)/python -m benchmarks.methods_table
+	$(BIN)/python -m benchmarks.method_pages
 
-docs: $(READY)  ## build the documentation in site/
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[docs]"
-	$(BIN)/mkdocs build --strict
+docs: $(DOCS_READY)  ## build the documentation in site/, warnings are errors
+	$(BIN)/sphinx-build --fail-on-warning --keep-going --jobs 2 --doctree-dir build/docs/doctrees docs site
+
+docs-check: $(DOCS_READY)  ## test the site that make docs has built: links, requests, headings, contrast
+	$(BIN)/python -m pytest -m site tests/docs
+
+$(DOCS_READY): $(READY)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev,docs]"
+	@touch $@
 
 wheel: $(READY)  ## build wheel and source distribution in dist/
 	$(BIN)/python -m build --no-isolation
@@ -57,4 +68,4 @@ surface: $(READY)  ## write tests/api_surface.json: the public names and how the
 	$(BIN)/python -m tests.surface
 
 clean:  ## remove everything that make created
-	rm -rf $(VENV) runs site build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) runs site build dist docs/api docs/api.rst docs/examples src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
