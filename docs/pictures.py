@@ -30,7 +30,7 @@ from regaug import (
     TeacherRows,
 )
 from regaug.augment import Augmentation
-from regaug.data.tabular.rare_rows import RareRows
+from regaug.augment.rare_rows import RareRows
 
 FOLDER = Path(__file__).parent / "methods" / "pictures"
 # What stands in the place of the figure to try where there is no JavaScript.
