@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 PYTEST := $(BIN)/python -m pytest --numprocesses logical --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all check format bench findings field docs clean
+.PHONY: help setup demo test test-all check format bench findings field tables docs clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/ -/'
@@ -44,7 +44,10 @@ findings: $(READY)  ## write docs/reproduction.md from the measured tables
 
 field: $(READY)  ## write docs/field.md and the tables of methods from what was measured
 	$(BIN)/python -m benchmarks.atlas.field_page
-	$(BIN)/python -m benchmarks.methods_table
+	$(BIN)/python -m benchmarks.tables
+
+tables: $(READY)  ## write the tables of README.md and docs/ from the code and what was measured
+	$(BIN)/python -m benchmarks.tables
 
 docs: $(READY)  ## build the documentation in site/
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[docs]"
