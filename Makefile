@@ -2,11 +2,12 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+DOCS_READY := $(VENV)/.docs-ready
 # On all cores. The tests of a file share fixtures, so one worker does them.
 PYTEST := $(BIN)/python -m pytest --numprocesses logical --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all check format bench findings field tables docs clean
+.PHONY: help setup demo test test-all check format bench findings field tables docs docs-check clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/ -/'
@@ -49,9 +50,15 @@ field: $(READY)  ## write docs/field.md and the tables of methods from what was 
 tables: $(READY)  ## write the tables of README.md and docs/ from the code and what was measured
 	$(BIN)/python -m benchmarks.tables
 
-docs: $(READY)  ## build the documentation in site/
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[docs]"
-	$(BIN)/mkdocs build --strict
+docs: $(DOCS_READY)  ## build the documentation in site/, warnings are errors
+	$(BIN)/sphinx-build --fail-on-warning --keep-going --jobs 2 --doctree-dir build/docs/doctrees docs site
+
+docs-check: $(DOCS_READY)  ## test the site that make docs has built: links, requests, headings, contrast
+	$(BIN)/python -m pytest -m site tests/docs
+
+$(DOCS_READY): $(READY)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev,docs]"
+	@touch $@
 
 clean:  ## remove everything that make created
-	rm -rf $(VENV) runs site build src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) runs site build docs/api docs/api.rst docs/examples src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -224,7 +224,7 @@ def test_every_section_says_what_it_means_how_it_is_found_and_what_to_do():
             assert section.count(part) == 1, section.splitlines()[0]
 
 
-def test_an_anchor_is_the_one_that_mkdocs_and_github_make_of_the_heading():
+def test_an_anchor_is_the_one_that_the_site_and_github_make_of_the_heading():
     for code, title in TITLES.items():
         heading = f"{code}: {title}".lower()
         slug = re.sub(r"[^\w\s-]", "", heading).strip().replace(" ", "-")
