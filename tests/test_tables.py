@@ -15,6 +15,7 @@ from regaug._version import __version__
 from regaug.cli import names
 from regaug.cli.main import app
 from regaug.data import NAMES
+from regaug.problems import MOST_ROWS
 from regaug.studies.checks import TITLES
 from regaug.training.settings import Settings
 
@@ -133,6 +134,28 @@ def test_the_worth_of_methods_is_what_the_field_says():
         assert said.startswith("On the 9 real tables of")
         assert said.endswith(words)
     assert "no method can be told" in measured._worth_of_methods([], [])[0]
+
+
+def test_what_the_advice_rests_on_is_what_was_measured():
+    field = (PROJECT / "docs" / "field.md").read_text()
+    mend = "docs/which_method.md and the README say otherwise"
+    told = "over all tables: lower errors with none, higher ones with none."
+    assert field.count(f"Told from no new rows {told}") == 3, mend
+    assert "No method can be told from plain training in any half of the tables" in field, mend
+    assert "By none of 6 traits does the change of a method differ" in field, mend
+    firsts = re.findall(r"^\| ([a-z-]+) \| \S+ % \| \S+ to", field, re.MULTILINE)[:3]
+    page = (PROJECT / "docs" / "which_method.md").read_text()
+    assert set(re.findall(r"one augmentation only \| (.+?),? with", page)[0].split("`")) >= {
+        *firsts
+    }
+    models = first_cells(measured.make_worth_of_models())
+    assert models[0] == "`fit`: the blend", mend
+    assert models.index("`fit --method gp`") < models.index("`fit --method boosting`"), mend
+    assert first_cells(measured.make_worth_of_recipes()) == list(measured.INGREDIENTS)
+
+
+def test_the_readme_says_how_many_rows_a_study_looks_at():
+    assert f"a study looks at {MOST_ROWS:,} of them" in README
 
 
 def test_the_first_code_of_the_readme_has_fifteen_lines():

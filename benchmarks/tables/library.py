@@ -1,4 +1,4 @@
-"""Tables of what the library has: data sets, metrics, settings of a training, checks of a study."""
+"""Tables of what the library has: data sets, metrics, settings, checks and sizes of a study."""
 
 import inspect
 import re
@@ -7,8 +7,21 @@ from dataclasses import MISSING, fields
 from benchmarks.atlas.pooling import table
 from regaug.cli import names
 from regaug.data.datasets.facts import DATASETS, Named
+from regaug.ensemble.entry import QUICK_ROWS
+from regaug.methods.table import OWN
 from regaug.metrics import METRICS
+from regaug.problems import MOST_ROWS
 from regaug.studies.checks import TITLES, anchor
+from regaug.studies.plan import (
+    FEWEST_RECIPES,
+    QUICK_METHODS,
+    QUICK_SPLITS,
+    QUICK_TRIALS,
+    RECIPES_PER_TRIAL,
+    SPLITS,
+    TRIALS,
+)
+from regaug.studies.rounds import BEST_RECIPES
 from regaug.training.recipe import default_recipe
 from regaug.training.settings import Settings
 
@@ -93,3 +106,21 @@ def make_checks() -> list[str]:
     """Return the codes of the checks, each with its place in the docs."""
     rows = [[f"[{code}]({anchor(code)})", title] for code, title in TITLES.items()]
     return table(["code", "what it is about"], rows)
+
+
+def make_sizes() -> list[str]:
+    """Return how large the study of a table is."""
+    full = [name for name in OWN if name not in names.UNUSUAL]
+    rows = [
+        ["methods", str(len(full)), str(len(QUICK_METHODS))],
+        ["splits", str(SPLITS), str(QUICK_SPLITS)],
+        ["recipes of plain training on every split", *map(_recipes, (TRIALS, QUICK_TRIALS))],
+        ["best recipes that a split goes on with", *[str(BEST_RECIPES)] * 2],
+        ["runs of every method on every split (`--trials`)", str(TRIALS), str(QUICK_TRIALS)],
+        ["rows that it looks at, at most", f"{MOST_ROWS:,}", f"{QUICK_ROWS:,}"],
+    ]
+    return table(["", "`regaug compare`", "`--quick`"], rows)
+
+
+def _recipes(trials: int) -> str:
+    return str(max(FEWEST_RECIPES, RECIPES_PER_TRIAL * trials))

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,14 @@ from regaug.studies.names import listed
 
 # The page of the atlas needs the tables themselves to be written; its figures stand there.
 ATLAS = Path(__file__).parents[2] / "docs" / "atlas.md"
+RECIPES = Path(__file__).parents[1] / "results" / "atlas" / "recipes.md"
+INGREDIENTS = (
+    "no periodic features",
+    "no linear part",
+    "columns alike",
+    "no mean of the weights",
+    "none of these four",
+)
 
 # Lines of the budgets that the README shows: what is measured, and against what.
 _SPEED = {
@@ -128,3 +137,32 @@ def _worth_of_methods(known: Sequence[Line], found: Sequence[Pooled]) -> list[st
         parts += [f"higher ones with {listed(hurts)}"] if hurts else []
         what = f"plain training with as many trainings can be told from: {', '.join(parts)}"
     return [f"On the {len(known)} real tables of [the field](docs/field.md) so far, {what}.", ""]
+
+
+def make_worth_of_models() -> list[str]:
+    """Return the fitted models of the atlas, the best first."""
+    rows = _rows_of(ATLAS, "RMSE, CatBoost = 1")
+    rows = [row[:4] for row in rows if "revision" not in row[0]]
+    return table(["model", "RMSE", "95 % interval", "median"], sorted(rows, key=lambda row: row[1]))
+
+
+def make_worth_of_steps() -> list[str]:
+    """Return what the steps of a study bring: rows that are more than the name of a baseline."""
+    rows = [row[:3] for row in _rows_of(ATLAS, "row of the study") if len(row[0].split()) > 1]
+    return table(["", "change of the RMSE", "95 % interval"], rows)
+
+
+def make_worth_of_recipes() -> list[str]:
+    """Return what is lost without an ingredient of the default recipe."""
+    rows = {row[0]: row for row in _rows_of(RECIPES, "| change | RMSE |")}
+    return table(
+        ["left out of the recipe", "change of the RMSE", "standard error"],
+        [[name, *rows[name][1:3]] for name in INGREDIENTS],
+    )
+
+
+def _rows_of(page: Path, head: str) -> list[list[str]]:
+    """Return the cells of the table of a page whose first line has these words."""
+    after = iter(page.read_text().partition(head)[2].splitlines()[2:])
+    lines = takewhile(lambda line: line.startswith("| "), after)
+    return [[cell.strip() for cell in line.strip("| ").split(" | ")] for line in lines]

@@ -35,12 +35,16 @@ TABLES: dict[str, Callable[[], Lines]] = {
     "metrics": library.make_metrics,
     "settings": library.make_settings,
     "checks": library.make_checks,
+    "sizes": library.make_sizes,
     "commands": commands.make_commands,
     **{f"options {name}": make for name, make in commands.makers().items()},
     "speed": measured.make_speed,
     "leaderboard": measured.make_leaderboard,
     "worth of fit": measured.make_worth_of_fit,
     "worth of methods": measured.make_worth_of_methods,
+    "worth of models": measured.make_worth_of_models,
+    "worth of steps": measured.make_worth_of_steps,
+    "worth of recipes": measured.make_worth_of_recipes,
 }
 
 
