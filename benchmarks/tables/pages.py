@@ -18,7 +18,7 @@ MARKED = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 # A link within a table, as it is written from the root of the project.
-_LINK = re.compile(r"\]\((docs/[^)#]+)(#[^)]*)?\)")
+_LINK = re.compile(r"\]\(((?:docs|benchmarks)/[^)#]+)(#[^)]*)?\)")
 Lines = list[str]
 
 
