@@ -12,7 +12,7 @@ from regaug.cli.main import app
 
 
 @cache
-def _commands() -> dict[str, Any]:
+def commands() -> dict[str, Any]:
     """Return every command by its words, ``data list`` among them."""
     return dict(_walk(typer.main.get_command(app), ()))
 
@@ -29,7 +29,7 @@ def _walk(own: Any, words: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
 def make_commands() -> list[str]:
     """Return the commands, each with what it does and an example."""
     rows = []
-    for name, command in _commands().items():
+    for name, command in commands().items():
         first, _, rest = command.help.partition("\n")
         example = rest.rpartition("Example: ")[2].split("\n\n")[0]
         link = f"[`regaug {name}`](docs/commands.md#regaug-{name.replace(' ', '-')})"
@@ -39,12 +39,12 @@ def make_commands() -> list[str]:
 
 def makers() -> dict[str, Callable[[], list[str]]]:
     """Return what makes the table of options of every command."""
-    return {name: partial(make_options, name) for name in _commands()}
+    return {name: partial(make_options, name) for name in commands()}
 
 
 def make_options(name: str) -> list[str]:
     """Return the arguments and options of a command; in brackets what holds without one."""
-    own = [own for own in _commands()[name].params if own.help]
+    own = [own for own in commands()[name].params if own.help]
     rows = [[_written(option), _cell(f"{option.help}{_default(option)}")] for option in own]
     return table(["option", "what it does"], rows)
 
