@@ -7,7 +7,7 @@ DOCS_READY := $(VENV)/.docs-ready
 PYTEST := $(BIN)/python -m pytest --numprocesses logical --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all check format bench pictures findings field docs docs-check wheel surface clean
+.PHONY: help setup demo test test-all check format bench pictures findings field tables docs docs-check wheel surface clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/ -/'
@@ -48,8 +48,11 @@ findings: $(READY)  ## write docs/reproduction.md from the measured tables
 
 field: $(READY)  ## write docs/field.md and the figures of the methods from what was measured
 	$(BIN)/python -m benchmarks.atlas.field_page
-	$(BIN)/python -m benchmarks.methods_table
+	$(BIN)/python -m benchmarks.tables
 	$(BIN)/python -m benchmarks.method_pages
+
+tables: $(READY)  ## write the tables of README.md and docs/ from the code and what was measured
+	$(BIN)/python -m benchmarks.tables
 
 docs: $(DOCS_READY)  ## build the documentation in site/, warnings are errors
 	$(BIN)/sphinx-build --fail-on-warning --keep-going --jobs 2 --doctree-dir build/docs/doctrees docs site

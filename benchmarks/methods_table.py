@@ -1,6 +1,4 @@
-"""The table of methods in README.md and docs/methods/, written from the code and the results.
-
-    python -m benchmarks.methods_table
+"""The table of methods in the README and the docs, from the code and the results.
 
 What a method does, its formula and its paper are said in ``regaug/methods/table.py`` and nowhere
 else; what it costs and what it is worth come from ``python -m benchmarks.costs`` and
@@ -9,29 +7,24 @@ else; what it costs and what it is worth come from ``python -m benchmarks.costs`
 
 import re
 from inspect import signature
-from pathlib import Path
 
 from benchmarks import costs
-from benchmarks.atlas.field import ENOUGH, RESULTS
+from benchmarks.atlas.field import ENOUGH
 from benchmarks.atlas.pooling import Line, Pooled, pool, table
-from benchmarks.atlas.protocol import lines
 from regaug.augment import Identity
 from regaug.formatting import count
 from regaug.methods import BOTH, INPUT, LAYER, LAYERS, MAKERS, Method, OneOf
 from regaug.methods.table import OWN
 from regaug.studies.config import REFERENCE
 
-PROJECT = Path(__file__).parents[1]
-PAGES = (PROJECT / "README.md", PROJECT / "docs" / "methods" / "index.md")
-BEGIN, END = "<!-- methods: begin -->", "<!-- methods: end -->"
 MISSING = "not measured yet"
 PLACES = {INPUT: "inputs", LAYER: "a layer", LAYERS: "a hidden layer", BOTH: "inputs and a layer"}
 # Options that say when a method acts, not what it does.
 _WHEN = {"p", "anneal", "append"}
 CAPTION = (
-    "`make field` writes this table. A change is the mean over real tables against plain training",
+    "`make tables` writes this table. A change is the mean over real tables against plain training",
     "with as many trainings, with its 95 % interval; told apart is what remains so after a",
-    "correction for the number of methods ([more](FIELD)).",
+    "correction for the number of methods ([more](docs/field.md)).",
 )
 HEAD = ("method", "augmentation", "what it does", "formula", "paper", "acts on")
 
@@ -102,21 +95,3 @@ def _worth(own: Pooled | None) -> str:
     middle, span = own.words
     told = "told apart" if own.is_sure else "not told apart"
     return f"{middle} ({span}; {count(own.tables, 'table')}): {told}"
-
-
-def put_in(text: str, rows: list[str], page: Path) -> str:
-    """Return the text of a page with the table between its markers."""
-    field = "docs/field.md" if page.name == "README.md" else "../field.md"
-    begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)
-    body = "\n".join(rows).replace("(FIELD)", f"({field})")
-    return f"{text[:begin]}\n\n{body}\n{text[end:]}"
-
-
-def write() -> None:
-    rows = make_table(lines(RESULTS), costs.read())
-    for page in PAGES:
-        page.write_text(put_in(page.read_text(), rows, page))
-
-
-if __name__ == "__main__":
-    write()

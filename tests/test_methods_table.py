@@ -1,13 +1,10 @@
-"""The tables of methods in the README and the docs are those of the code and the results."""
+"""The table of methods is that of the code and the results."""
 
 import re
 
-import pytest
-from benchmarks import costs
-from benchmarks.atlas.field import ENOUGH, RESULTS
+from benchmarks.atlas.field import ENOUGH
 from benchmarks.atlas.field_page import PAGE, make_known_page
-from benchmarks.atlas.protocol import lines
-from benchmarks.methods_table import PAGES, make_table, put_in
+from benchmarks.methods_table import make_table
 
 from regaug.methods.table import MAKERS, OWN
 
@@ -16,12 +13,6 @@ def cells(rows):
     """Return the cells of a table by the name of its method."""
     found = (re.split(r"(?<!\\) \| ", row.strip("| ")) for row in rows if row.startswith("| `"))
     return {row[0].strip("`"): row[1:] for row in found}
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_the_table_is_up_to_date(page):
-    text = page.read_text()
-    assert put_in(text, make_table(lines(RESULTS), costs.read()), page) == text, "make field"
 
 
 def test_the_page_of_the_field_is_up_to_date():

@@ -15,7 +15,7 @@ from sphinx.environment import BuildEnvironment
 UNDER = {
     "index": [
         *("start", "guide", "methods/index", "study", "results", "examples/index"),
-        *("api", "faq", "pitfalls", "formats", "commands", "contributing", "changelog"),
+        *("api", "commands", "faq", "pitfalls", "formats", "contributing", "changelog"),
     ],
     "start": ["which_method"],
     "guide": [

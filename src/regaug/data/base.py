@@ -41,6 +41,7 @@ class Info:
         license: License of the data, or that none is stated.
         citation: Whom to cite.
         origin: Where it comes from.
+        samples: How many samples there are, in words.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Info:
     license: str = "not stated"
     citation: str = ""
     origin: str = ""
+    samples: str = ""
 
 
 @dataclass(frozen=True, eq=False)
