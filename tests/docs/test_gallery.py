@@ -10,14 +10,17 @@ import matplotlib.pyplot as plt
 import pytest
 
 SCRIPTS = sorted((Path(__file__).resolve().parents[2] / "docs" / "gallery").glob("plot_*.py"))
-# Above three seconds; all of them run when the documentation is built.
+# Above two seconds, or with trainings; all of them run when the documentation is built.
 SLOW = {
     "plot_05_plane",
     "plot_06_study",
     "plot_07_intervals",
+    "plot_08_layer",
     "plot_09_lightning",
     "plot_10_skorch",
+    "plot_11_imblearn",
     "plot_13_image",
+    "plot_14_skewed",
 }
 PARAMETERS = [
     pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if path.stem in SLOW else [])
