@@ -32,7 +32,8 @@ extensions = [
     "references",
 ]
 templates_path = ["_templates"]
-exclude_patterns = ["_ext", "_static", "_templates", "gallery"]
+# Beside its pages the gallery puts notebooks to be downloaded.
+exclude_patterns = ["_ext", "_static", "_templates", "gallery", "examples/*.ipynb"]
 nitpicky = True
 
 # Markdown. Headings have the anchors that GitHub gives them.
