@@ -23,7 +23,7 @@ demo: $(READY)  ## compare five methods on a built-in table, write a report
 	$(BIN)/regaug compare --quick
 
 test: $(READY)  ## run the tests and the examples in the docs, on all cores
-	$(PYTEST) -m "not slow"
+	$(PYTEST) -m "not slow and not site"
 
 test-all: $(READY)  ## the same with the slow tests
 	$(PYTEST)
@@ -58,7 +58,7 @@ docs: $(DOCS_READY)  ## build the documentation in site/, warnings are errors
 	$(BIN)/sphinx-build --fail-on-warning --keep-going --jobs 2 --doctree-dir build/docs/doctrees docs site
 
 docs-check: $(DOCS_READY)  ## test the site that make docs has built: links, requests, headings, contrast
-	$(BIN)/python -m pytest -m site tests/docs
+	$(BIN)/python -m pytest -m site tests/docs tests/browser
 
 $(DOCS_READY): $(READY)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev,docs]"

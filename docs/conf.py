@@ -28,10 +28,12 @@ extensions = [
     "mathml",
     "navigation",
     "notebooks",
+    "reading_aids",
     "references",
 ]
 templates_path = ["_templates"]
-exclude_patterns = ["_ext", "_static", "_templates", "gallery", "sg_execution_times.rst"]
+# Beside its pages the gallery puts notebooks to be downloaded.
+exclude_patterns = ["_ext", "_static", "_templates", "gallery", "examples/*.ipynb"]
 nitpicky = True
 
 # Markdown. Headings have the anchors that GitHub gives them.
@@ -65,6 +67,7 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "show_signature": False,
     "min_reported_time": 0,
+    "write_computation_times": False,  # its page asks other hosts for scripts
     "within_subsection_order": "FileNameSortKey",
 }
 
@@ -72,6 +75,8 @@ html_theme = "pydata_sphinx_theme"
 html_title = "regaug"
 html_static_path = ["_static"]
 html_css_files = ["regaug.css"]
+html_js_files = ["regaug.js"]
+html_favicon = "_static/regaug.svg"
 html_copy_source = False
 html_show_sourcelink = False
 html_show_sphinx = False

@@ -26,18 +26,18 @@ class Browser:
             flags.append("--no-sandbox")
         wanted = {
             "goog:chromeOptions": {"binary": binary, "args": flags},
-            "goog:loggingPrefs": {"browser": "ALL"},
+            "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"},
         }
         made = self._post("/session", {"capabilities": {"alwaysMatch": wanted}})
         self._session = f"{address}/session/{made['sessionId']}"
 
-    def open(self, path: Path, *, width: int, dark: bool = False, media: str = "") -> None:
-        """Open a page at a width in CSS pixels."""
+    def open(self, path: Path | str, *, width: int, dark: bool = False, media: str = "") -> None:
+        """Open a page, a file or an address, at a width in CSS pixels."""
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.command("Emulation.setEmulatedMedia", media=media, features=[scheme])
         size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
         self.command("Emulation.setDeviceMetricsOverride", **size)
-        self._post("/url", {"url": path.as_uri()})
+        self._post("/url", {"url": path if isinstance(path, str) else path.as_uri()})
 
     def run(self, script: str) -> Any:
         """Return what a script returns."""
@@ -50,6 +50,16 @@ class Browser:
     def errors(self) -> list[str]:
         """Return what the console has said since the last call."""
         return [entry["message"] for entry in self._post("/se/log", {"type": "browser"})]
+
+    def requests(self) -> list[str]:
+        """Return the addresses that were asked since the last call."""
+        entries = self._post("/se/log", {"type": "performance"})
+        told = [json.loads(entry["message"])["message"] for entry in entries]
+        return [
+            one["params"]["request"]["url"]
+            for one in told
+            if one["method"] == "Network.requestWillBeSent"
+        ]
 
     def save_screenshot(self, path: Path) -> None:
         """Write a picture of the whole page."""
