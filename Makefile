@@ -7,7 +7,7 @@ DOCS_READY := $(VENV)/.docs-ready
 PYTEST := $(BIN)/python -m pytest --numprocesses logical --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all check format bench findings field tables docs docs-check clean
+.PHONY: help setup demo test test-all check format bench pictures findings field tables docs docs-check clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/ -/'
@@ -23,7 +23,7 @@ demo: $(READY)  ## compare five methods on a built-in table, write a report
 	$(BIN)/regaug compare --quick
 
 test: $(READY)  ## run the tests and the examples in the docs, on all cores
-	$(PYTEST) -m "not slow"
+	$(PYTEST) -m "not slow and not site"
 
 test-all: $(READY)  ## the same with the slow tests
 	$(PYTEST)
@@ -40,21 +40,26 @@ format: $(READY)  ## mend formatting and what lint can mend
 bench: $(READY)  ## measure the budgets, write benchmarks/results/
 	$(BIN)/python -m benchmarks
 
+pictures: $(READY)  ## draw the pictures of the pages of methods
+	$(BIN)/python -m docs.pictures
+
 findings: $(READY)  ## write docs/reproduction.md from the measured tables
 	$(BIN)/python -m regaug.reproduction.page benchmarks/results/reproduction docs/reproduction.md
 
-field: $(READY)  ## write docs/field.md and the tables of methods from what was measured
+field: $(READY)  ## write docs/field.md and the figures of the methods from what was measured
 	$(BIN)/python -m benchmarks.atlas.field_page
 	$(BIN)/python -m benchmarks.tables
+	$(BIN)/python -m benchmarks.method_pages
 
 tables: $(READY)  ## write the tables of README.md and docs/ from the code and what was measured
 	$(BIN)/python -m benchmarks.tables
+	$(BIN)/python -m benchmarks.method_pages
 
 docs: $(DOCS_READY)  ## build the documentation in site/, warnings are errors
 	$(BIN)/sphinx-build --fail-on-warning --keep-going --jobs 2 --doctree-dir build/docs/doctrees docs site
 
 docs-check: $(DOCS_READY)  ## test the site that make docs has built: links, requests, headings, contrast
-	$(BIN)/python -m pytest -m site tests/docs
+	$(BIN)/python -m pytest -m site tests/docs tests/browser
 
 $(DOCS_READY): $(READY)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev,docs]"

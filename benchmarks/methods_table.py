@@ -34,7 +34,7 @@ def make_table(known: list[Line], cost: costs.Costs) -> list[str]:
     enough = known if len(known) >= ENOUGH else []
     found = {own.name: own for own in pool(enough, OWN, REFERENCE)}
     rows = []
-    for name, method in {**OWN, **_makers()}.items():
+    for name, method in described().items():
         step = f"x{cost[name]['defaults']:.2f}" if name in cost else MISSING
         if name == REFERENCE:
             measured = ["x1.00", "what the others are compared with"]
@@ -47,18 +47,22 @@ def make_table(known: list[Line], cost: costs.Costs) -> list[str]:
     return [*table(head, rows), *CAPTION, ""]
 
 
-def _makers() -> dict[str, Method]:
-    """Return what makes rows and is a method of its own, not something to compare with."""
-    return {name: method for name, method in MAKERS.items() if method.formula}
+def described() -> dict[str, Method]:
+    """Return all methods, and what makes rows and is one, not something to compare with."""
+    return {**OWN, **{name: method for name, method in MAKERS.items() if method.formula}}
 
 
 def _facts(method: Method) -> list[str]:
     formula = f"`{method.formula}`" if method.formula else ""
-    paper = re.sub(r"arXiv (\d{4}\.\d{5})", r"[arXiv \1](https://arxiv.org/abs/\1)", method.paper)
-    return [_call(method), method.summary, formula, paper, _place(method)]
+    return [call(method), method.summary, formula, paper(method), place(method)]
 
 
-def _call(method: Method) -> str:
+def paper(method: Method) -> str:
+    """Return the paper, with links."""
+    return re.sub(r"arXiv (\d{4}\.\d{5})", r"[arXiv \1](https://arxiv.org/abs/\1)", method.paper)
+
+
+def call(method: Method) -> str:
     """Write the augmentation with the options that make it this method."""
     if method in MAKERS.values():
         return ""
@@ -73,7 +77,7 @@ def _call(method: Method) -> str:
     return f"`{make.__name__}({', '.join(options)})`" if options else f"`{make.__name__}`"
 
 
-def _place(method: Method) -> str:
+def place(method: Method) -> str:
     """Say where a method acts: its place, others that a search tries, and its batches."""
     if "place" not in method.defaults:
         return "rows of a table"

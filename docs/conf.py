@@ -32,7 +32,7 @@ extensions = [
     "references",
 ]
 templates_path = ["_templates"]
-exclude_patterns = ["_ext", "_static", "_templates", "gallery", "sg_execution_times.rst"]
+exclude_patterns = ["_ext", "_static", "_templates", "gallery"]
 nitpicky = True
 
 # Markdown. Headings have the anchors that GitHub gives them.
@@ -52,6 +52,7 @@ python_maximum_signature_line_length = 88
 napoleon_numpy_docstring = False
 napoleon_use_ivar = True
 add_module_names = False
+toc_object_entries_show_parents = "hide"
 
 # The gallery: docs/gallery/plot_*.py are run, and come out in docs/examples.
 sphinx_gallery_conf = {
@@ -65,6 +66,7 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "show_signature": False,
     "min_reported_time": 0,
+    "write_computation_times": False,  # its page asks other hosts for scripts
     "within_subsection_order": "FileNameSortKey",
 }
 
@@ -72,13 +74,16 @@ html_theme = "pydata_sphinx_theme"
 html_title = "regaug"
 html_static_path = ["_static"]
 html_css_files = ["regaug.css"]
+html_js_files = ["regaug.js"]
+html_favicon = "_static/regaug.svg"
 html_copy_source = False
 html_show_sourcelink = False
 html_show_sphinx = False
 html_math_renderer = "mathml"
+html_context = {"default_mode": "auto"}  # light or dark, as the reader's system
 html_theme_options = {
     "logo": {"text": "regaug"},
-    "header_links_before_dropdown": 8,
+    "header_links_before_dropdown": 7,
     "navbar_end": ["theme-switcher"],
     "navbar_align": "left",
     "show_prev_next": True,

@@ -12,6 +12,7 @@ PROJECT = Path(__file__).resolve().parents[1]
 DOCUMENTS = [PROJECT / name for name in ("README.md", "CONTRIBUTING.md")]
 # The studies of docs/own_network.md take minutes: test_own_network.py runs them shortened.
 DOCUMENTS += sorted(set((PROJECT / "docs").glob("*.md")) - {PROJECT / "docs" / "own_network.md"})
+DOCUMENTS += sorted((PROJECT / "docs" / "methods").glob("*.md"))
 EXAMPLES = sorted((PROJECT / "examples").glob("*.py"))
 ARGUMENTS = {"diabetes.py": ["2"]}
 

@@ -132,8 +132,15 @@ def write_group(group: Group, names: list[str]) -> str:
     for path in group.modules.split():
         described = inspect.getdoc(import_module(path)) or ""
         lines += [f".. currentmodule:: {path}", "", described, ""]
-    lines += [".. currentmodule:: None", "", ".. autosummary::", "   :toctree: .", ""]
-    lines += [f"   ~{name}" for name in names if has_page(name)]
+    lines += [
+        ".. currentmodule:: regaug",
+        "",
+        ".. autosummary::",
+        "   :toctree: .",
+        "   :nosignatures:",
+        "",
+    ]
+    lines += [f"   ~{name.removeprefix('regaug.')}" for name in names if has_page(name)]
     constants = [name for name in names if not has_page(name)]
     if constants:
         lines += ["", "Constants", "---------", ""]
@@ -145,7 +152,8 @@ def write_group(group: Group, names: list[str]) -> str:
 def describe_constant(name: str) -> list[str]:
     """Return a constant's entry: its value if that is short, and its comment."""
     value = repr(find(name))
-    lines = [f".. py:data:: {name}"]
+    module, _, last = name.rpartition(".")
+    lines = [f".. currentmodule:: {module}", "", f".. py:data:: {last}"]
     if len(value) <= 70 and " object at " not in value:
         lines.append(f"   :value: {value}")
     return [*lines, "", *(f"   {line}" for line in comment_of(name))]

@@ -1,27 +1,54 @@
-"""What readers with a keyboard, a phone or a screen reader need, and Sphinx leaves out."""
+"""What a reader with a screen reader needs, and Sphinx and its theme leave out."""
 
-from docutils import nodes
+import re
+from functools import wraps
+from html import escape
+from typing import Any
+
 from sphinx.application import Sphinx
-from sphinx.transforms.post_transforms import SphinxPostTransform
+
+# A signature of several lines is a <dl> of <dd> alone, inside the <dt> of what it belongs to.
+LINES = re.compile(r"<dl>\n((?:<dd>.*?</dd>\n)+)</dl>")
+# In the sidebar, what opens the pages under another one is an arrow without a name.
+ARROW = re.compile(r"(<a [^>]*>([^<]*(?:<(?!/a>)[^<]*)*)</a>\s*<details[^>]*>\s*)<summary>")
 
 
-class WrapTables(SphinxPostTransform):
-    """Put every table into a box that scrolls, by the keyboard too: a phone is narrower."""
+def name_lines(body: str) -> str:
+    """Return a page's text whose signatures are lines, and no lists of definitions."""
 
-    default_priority = 900
-    formats = ("html",)
+    def as_lines(match: re.Match[str]) -> str:
+        lines = match[1].replace("<dd>", "<div>").replace("</dd>", "</div>")
+        return f'<div class="sig-lines">\n{lines}</div>'
 
-    def run(self, **_: object) -> None:
-        """Wrap the tables of a page."""
-        for table in list(self.document.findall(nodes.table)):
-            if isinstance(table.parent, nodes.container) and "wide" in table.parent["classes"]:
-                continue
-            box = nodes.container(classes=["wide"])
-            table.replace_self(box)
-            box += table
+    return LINES.sub(as_lines, body)
+
+
+def name_arrows(sidebar: str) -> str:
+    """Return a sidebar in which every arrow says what it opens."""
+
+    def as_named(match: re.Match[str]) -> str:
+        title = re.sub(r"<[^>]*>|\s+", " ", match[2]).strip()
+        return f'{match[1]}<summary aria-label="Pages under {escape(title)}">'
+
+    return ARROW.sub(as_named, sidebar)
+
+
+def mend(app: Sphinx, page: str, template: str, context: dict[str, Any], *_: object) -> None:
+    """Mend a page that is about to be written."""
+    if context.get("body"):
+        context["body"] = name_lines(context["body"])
+    if "generate_toctree_html" in context:
+        make = context["generate_toctree_html"]
+
+        @wraps(make)
+        def make_named(*given: Any, **options: Any) -> Any:
+            made = make(*given, **options)
+            return name_arrows(made) if isinstance(made, str) else made
+
+        context["generate_toctree_html"] = make_named
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Add the transform."""
-    app.add_post_transform(WrapTables)
+    """Mend what the theme has made, after the theme."""
+    app.connect("html-page-context", mend, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -6,9 +6,11 @@ stays plain text. What does not exist is left to Sphinx, which complains.
 """
 
 import builtins
+import re
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
+from typing import Any
 
 from api_page import documented, find, has_page
 from docutils import nodes
@@ -16,6 +18,9 @@ from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util.nodes import make_refnode
+
+# A link from a page of source to the page of a name.
+BACK = re.compile(r"(href=\"(?:\.\./)+api/)([\w.]+)\.html#([\w.]+)")
 
 
 @cache
@@ -67,8 +72,12 @@ def resolve(
         name = page_of(path)
         if name is not None:
             return link(app, env, node, name, text) or text
-    ends = [name for name in pages().values() if name.endswith(f".{target}")]
-    return link(app, env, node, ends[0], text) if len(ends) == 1 else None
+    first, _, rest = target.partition(".")
+    ends = [name for name in pages().values() if name.endswith(f".{first}")]
+    if len(ends) == 1:
+        return link(app, env, node, ".".join(filter(None, [ends[0], rest])), text)
+    # In a signature: a type that is imported for those who check types.
+    return None if isinstance(text, nodes.literal) else text
 
 
 def link(
@@ -90,8 +99,40 @@ def skip_foreign(
     return True if isinstance(home, str) and not home.startswith("regaug") else None
 
 
+def follow_own(app: Sphinx, module: str, path: str) -> str | None:
+    """Say where a source is looked for: that of other packages nowhere but where it is named."""
+    chain = list(import_path(f"{module}.{path}"))
+    home = getattr(chain[-1][0], "__module__", None) if chain else None
+    return None if isinstance(home, str) and home.startswith("regaug") else module
+
+
+def lead_back(app: Sphinx, page: str, template: str, context: dict[str, Any], *_: object) -> None:
+    """Let the links from a source lead to names as their pages have them."""
+    if page.startswith("_modules/"):
+        context["body"] = BACK.sub(_lead, context["body"])
+
+
+def _lead(match: re.Match[str]) -> str:
+    start, name, anchor = match.groups()
+    last = name.rpartition(".")[2]
+    parts = anchor.split(".")
+    if last in parts:
+        anchor = ".".join([name, *parts[parts.index(last) + 1 :]])
+    return f"{start}{name}.html#{anchor}"
+
+
+def keep_colon(app: Sphinx, what: str, name: str, value: object, *rest: Any) -> None:
+    """Say that a property's words before a colon are no type, as napoleon thinks."""
+    lines = rest[-1]
+    if what in {"attribute", "data", "property"} and lines and ":" in lines[0]:
+        lines[0] = f": {lines[0]}"
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Connect what is above with Sphinx's events."""
     app.connect("missing-reference", resolve)
+    app.connect("viewcode-follow-imported", follow_own)
+    app.connect("html-page-context", lead_back)
     app.connect("autodoc-skip-member", skip_foreign)
+    app.connect("autodoc-process-docstring", keep_colon, priority=400)  # napoleon has 500
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,20 +1,12 @@
 """The report in a real browser: everything is there, fits the screen, and nothing complains."""
 
-import base64
-import json
-import os
-import re
-import shutil
-import subprocess
-import urllib.request
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from tests.browser.chromium import Browser
 
 from regaug.data import read_table
 from regaug.ensemble import fit
@@ -28,87 +20,6 @@ from regaug.studies.facts import describe
 pytestmark = pytest.mark.serial
 
 HOSTILE = "<script>console.error('ran')</script>"
-CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "chrome")
-FLAGS = [
-    *("--headless=new", "--disable-gpu", "--disable-quic", "--no-first-run"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-]
-
-
-class Browser:
-    """A headless Chromium, spoken to by the WebDriver protocol."""
-
-    def __init__(self, address: str, binary: str, profile: Path) -> None:
-        # Whatever proxy there is, it is not for this machine itself.
-        self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        self._session = address
-        flags = [*FLAGS, f"--user-data-dir={profile}"]
-        if os.geteuid() == 0:
-            flags.append("--no-sandbox")
-        wanted = {
-            "goog:chromeOptions": {"binary": binary, "args": flags},
-            "goog:loggingPrefs": {"browser": "ALL"},
-        }
-        made = self._post("/session", {"capabilities": {"alwaysMatch": wanted}})
-        self._session = f"{address}/session/{made['sessionId']}"
-
-    def open(self, path: Path, *, width: int, dark: bool = False, media: str = "") -> None:
-        """Open a page at a width in CSS pixels."""
-        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        self.command("Emulation.setEmulatedMedia", media=media, features=[scheme])
-        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
-        self.command("Emulation.setDeviceMetricsOverride", **size)
-        self._post("/url", {"url": path.as_uri()})
-
-    def run(self, script: str) -> Any:
-        """Return what a script returns."""
-        return self._post("/execute/sync", {"script": script, "args": []})
-
-    def command(self, name: str, **parameters: Any) -> Any:
-        """Give a command of the DevTools protocol."""
-        return self._post("/goog/cdp/execute", {"cmd": name, "params": parameters})
-
-    def errors(self) -> list[str]:
-        """Return what the console has said since the last call."""
-        return [entry["message"] for entry in self._post("/se/log", {"type": "browser"})]
-
-    def save_screenshot(self, path: Path) -> None:
-        """Write a picture of the whole page."""
-        picture = self.command("Page.captureScreenshot", captureBeyondViewport=True)
-        path.write_bytes(base64.b64decode(picture["data"]))
-
-    def close(self) -> None:
-        """End the browser."""
-        request = urllib.request.Request(self._session, method="DELETE")
-        self._opener.open(request, timeout=60).close()
-
-    def _post(self, path: str, content: dict[str, Any]) -> Any:
-        request = urllib.request.Request(
-            self._session + path,
-            data=json.dumps(content).encode(),
-            headers={"Content-Type": "application/json"},
-        )
-        with self._opener.open(request, timeout=60) as answer:
-            return json.load(answer)["value"]
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    binary = next((found for name in CHROMIUM if (found := shutil.which(name))), None)
-    driver = shutil.which("chromedriver")
-    if binary is None or driver is None:
-        pytest.skip("needs Chromium and chromedriver (Debian: chromium, chromium-driver)")
-    with subprocess.Popen([driver, "--port=0"], stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        started = (re.search(r"successfully on port (\d+)", line) for line in process.stdout)
-        port = next((found[1] for found in started if found), None)
-        try:
-            assert port is not None, "chromedriver did not start"
-            opened = Browser(f"http://127.0.0.1:{port}", binary, tmp_path_factory.mktemp("profile"))
-            yield opened
-            opened.close()
-        finally:
-            process.terminate()
 
 
 @pytest.fixture(scope="module")

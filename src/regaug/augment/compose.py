@@ -72,7 +72,7 @@ class Compose(Augmentation[Draws]):
     ``total_steps`` the calls of the chain are counted, not those of its parts. So is the generator,
     because parts with equally seeded ones of their own would not draw independently.
 
-    :attr:`params` is a tuple with what each part drew, empty if none of them touched the batch.
+    ``params`` is a tuple with what each part drew, empty if none of them touched the batch.
 
     Args:
         *augmentations: The parts; none at all is the identity.

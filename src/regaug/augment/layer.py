@@ -51,7 +51,7 @@ class AtLayer(Generic[Params]):
 
     The model is called once, with ``x`` and whatever else is given. Outside training (either
     ``model.eval()`` or the augmentation's) nothing is augmented. In training a model made by
-    ``torch.compile`` runs uncompiled. :attr:`place` is where it acted last.
+    ``torch.compile`` runs uncompiled. ``place`` is where it acted last.
     """
 
     def __init__(

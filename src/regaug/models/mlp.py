@@ -62,10 +62,11 @@ class MLP(nn.Module):
         outputs: Number of targets, at least 1.
         hidden: Width of every hidden layer, one or more.
         slope: Slope of the activation below zero, in [0, 1]; 0 is the plain ReLU.
-        periodic: Columns that get periodic features, see :class:`PeriodicFeatures`.
+        periodic: Columns that get periodic features, see
+            :class:`~regaug.models.mlp.PeriodicFeatures`.
         frequencies: How many frequencies each of these columns has.
         spread: Standard deviation of the initial frequencies.
-        linear: Add a linear map of the inputs to the prediction: :attr:`skip`, zero at first and
+        linear: Add a linear map of the inputs to the prediction: ``skip``, zero at first and
             not trained. Whoever trains the net fits it first, by ridge regression for example.
         seed: Decides the initial weights.
 

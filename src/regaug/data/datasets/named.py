@@ -77,7 +77,7 @@ def info(name: str) -> Info:
 def where(name: str) -> Path | None:
     """Return the file or folder a data set is read from, None if it is not on this disk.
 
-    None also for those that need no file: see :func:`is_here`.
+    None also for those that need no file: see :func:`~regaug.data.datasets.named.is_here`.
     """
     try:
         paths = [locate(needed, fetch=False) for needed in _lookup(name).needs]
