@@ -6,7 +6,11 @@ from pathlib import Path
 DOCS = Path(__file__).parent
 sys.path[:0] = [str(DOCS / "_ext"), str(DOCS.parent / "src")]
 
+import sklearn  # noqa: E402
+
 import regaug  # noqa: E402 - from this checkout, whatever else is installed
+
+sklearn.set_config(display="text")  # estimators in the gallery are shown as they print
 
 project = "regaug"
 author = "the regaug authors"
