@@ -6,7 +6,11 @@ from pathlib import Path
 DOCS = Path(__file__).parent
 sys.path[:0] = [str(DOCS / "_ext"), str(DOCS.parent / "src")]
 
+import sklearn  # noqa: E402
+
 import regaug  # noqa: E402 - from this checkout, whatever else is installed
+
+sklearn.set_config(display="text")  # estimators in the gallery are shown as they print
 
 project = "regaug"
 author = "the regaug authors"
@@ -32,7 +36,8 @@ extensions = [
     "references",
 ]
 templates_path = ["_templates"]
-exclude_patterns = ["_ext", "_static", "_templates", "gallery"]
+# Beside its pages the gallery puts notebooks to be downloaded.
+exclude_patterns = ["_ext", "_static", "_templates", "gallery", "examples/*.ipynb"]
 nitpicky = True
 
 # Markdown. Headings have the anchors that GitHub gives them.

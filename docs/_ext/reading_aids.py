@@ -27,7 +27,7 @@ def name_arrows(sidebar: str) -> str:
     """Return a sidebar in which every arrow says what it opens."""
 
     def as_named(match: re.Match[str]) -> str:
-        title = re.sub(r"<[^>]*>|\s+", " ", match[2]).strip()
+        title = re.sub(r"(?:<[^>]*>|\s)+", " ", match[2]).strip()
         return f'{match[1]}<summary aria-label="Pages under {escape(title)}">'
 
     return ARROW.sub(as_named, sidebar)

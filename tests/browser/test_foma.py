@@ -10,7 +10,7 @@ from tests.browser.chromium import Browser
 
 pytestmark = pytest.mark.serial
 
-STATIC = Path(__file__).resolve().parents[2] / "docs" / "_static"
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 SAVED = json.loads(FILE.read_text())
 PAGE = """<!doctype html><html lang="en" data-theme="{theme}"><meta charset="utf-8">
 <meta name="viewport" content="width=device-width"><title>FOMA</title>
@@ -21,9 +21,9 @@ PAGE = """<!doctype html><html lang="en" data-theme="{theme}"><meta charset="utf
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the figure on a page of its own, as it is on that of the documentation."""
     folder = tmp_path_factory.mktemp("site")
-    (folder / "_static").symlink_to(STATIC)
+    (folder / "_static").symlink_to(DOCS / "_static")
     (folder / "methods").mkdir()
-    figure = (STATIC / "foma.html").read_text()
+    figure = (DOCS / "methods" / "figure.html").read_text()
     for theme in ("light", "dark"):
         path = folder / "methods" / f"{theme}.html"
         path.write_text(PAGE.format(theme=theme, figure=figure))

@@ -45,7 +45,10 @@ class Page(HTMLParser):
             self.fetched.append(found["href"])
         if tag in {"h1", "h2", "h3", "h4", "h5", "h6"}:
             self.headings.append(tag)
-        if (tag == "img" and not found.get("alt")) or (tag == "iframe" and "title" not in found):
+        # A thumbnail has its title beside it, in the same link.
+        decorates = found.get("src", "").endswith("_thumb.png") and "alt" in found
+        says = found.get("alt") or found.get("title") or decorates
+        if tag in {"img", "iframe"} and not says:
             self.nameless.append(self.get_starttag_text() or tag)
 
 
