@@ -4,7 +4,7 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -15,7 +15,8 @@ from regaug._checks import check_choice, check_integer, check_range
 from regaug.data.base import Part
 from regaug.exceptions import ArgumentError
 from regaug.problems import Problem
-from regaug.runs.executors import pending, process_pool, run_here, run_in_pool
+from regaug.runs.division import Division, clear_claims
+from regaug.runs.executors import process_pool, run_here, run_in_pool
 from regaug.runs.origins import Origins
 from regaug.runs.processes import handling
 from regaug.runs.record import RunRecord
@@ -35,7 +36,7 @@ _SHARES = {"mean": 0.0, "last-value": 0.0, "ridge": 0.1}
 # The share of its epochs that a run takes which may end early.
 _STOPPED = 0.45
 # Seconds after which to look whether somebody else has finished the runs that are left.
-_LOOK = 1.0
+_LOOK = 0.25
 
 
 @dataclass(frozen=True)
@@ -103,17 +104,6 @@ def make_tasks(runs: Iterable[Run], problems: Mapping[str, Problem]) -> list[Tas
     return [tuple(run for _, run in stack) for stack in stacks]
 
 
-def leave_out_done(tasks: Iterable[Task], done: Set[str]) -> list[Task]:
-    """Leave out baselines that are done, each of which is fitted by itself.
-
-    What a net becomes depends on those that it is trained beside: its task stays as it is.
-    """
-    left = [
-        tuple(run for run in task if not run.is_baseline or run.key not in done) for task in tasks
-    ]
-    return [task for task in left if task]
-
-
 def estimate_seconds(runs: Iterable[Run], problems: Mapping[str, Problem]) -> float:
     """Return about how long some runs take one worker; right within a factor of two or so."""
     rows: dict[str, tuple[int, int]] = {}
@@ -162,37 +152,70 @@ def do_runs(
 
     A round is asked for when the one before is finished; ``total`` counts the runs of all rounds.
     The first Ctrl-C finishes what is running, of networks the epoch, and starts nothing new; the
-    second interrupts. ``report`` gets the records of every finished task; ``origins`` says of them
-    what another study must have in common to take them over. Returns whether all runs are done.
+    second interrupts. Others who have the same store take part (:class:`Division`), and all wait
+    for the last of a round. ``report`` gets the records of every finished task, those of others
+    too; ``origins`` says of them what another study must have in common to take them over. Returns
+    whether all runs are done.
     """
     minutes = workforce.max_minutes
     end = None if minutes is None else time.monotonic() + 60 * minutes
     worker.resume()
-    with _stoppable(worker) as stopped, _workers(workforce, worker) as execute, _pausing(worker):
+    news = _News(store, report)
+    with (
+        _stoppable(worker) as stopped,
+        _workers(workforce, worker) as execute,
+        _pausing(worker),
+        Division(store) as division,
+    ):
 
         def is_over() -> bool:
             return stopped.is_set() or (end is not None and time.monotonic() > end)
 
-        def is_done(task: Task) -> bool:
-            return {run.key for run in task} <= store.done()
-
         for runs in rounds:
-            tasks = leave_out_done(make_tasks(runs, worker.problems), store.done())
+            tasks = make_tasks(runs, worker.problems)
             while tasks:
                 finished: set[str] = set()
-                for records in execute(worker, pending(tasks, is_done=is_done, is_over=is_over)):
+                for records in execute(worker, division.pending(tasks, is_over=is_over)):
                     # Nothing comes of a network that has paused, or that somebody else trains.
                     finished |= _keep(records, store, worker, origins)
-                    if records and report is not None:
-                        report(records)
+                    division.settle(finished)
+                    news.tell(records)
+                    news.look()
+                division.let_go()
                 if is_over():  # perhaps in the middle of a round
                     worker.resume()
                     return len(store.done()) >= total
-                known = finished | store.done()
+                known = finished | news.look()
                 tasks = [task for task in tasks if not {run.key for run in task} <= known]
                 if tasks and not finished:
                     stopped.wait(_LOOK)
+    clear_claims(store.folder)
     return True
+
+
+class _News:
+    """Tells of records: those of this process as they are made, those of others when they are seen.
+
+    Args:
+        store: Where all of them are.
+        report: Who is told; None if nobody is.
+    """
+
+    def __init__(self, store: Store, report: Report | None) -> None:
+        self._store, self._report = store, report
+        self._told = store.done()
+
+    def tell(self, records: Sequence[RunRecord]) -> None:
+        """Tell of records that were made here."""
+        self._told |= {record.run.key for record in records}
+        if records and self._report is not None:
+            self._report(records)
+
+    def look(self) -> set[str]:
+        """Tell of records that others have made since; return the keys of all runs."""
+        found = self._store.records()
+        self.tell([record for key, record in found.items() if key not in self._told])
+        return set(found)
 
 
 def _keep(

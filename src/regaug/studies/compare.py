@@ -2,7 +2,8 @@
 
 import tempfile
 import time as clock
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
@@ -22,9 +23,11 @@ from regaug.formatting import count
 from regaug.methods import SMOGN
 from regaug.metrics import FOCUSES, Focus, MetricName, focus_of, focused
 from regaug.problems import MOST_ROWS, Problem
+from regaug.runs.claims import alone
 from regaug.runs.factories import Factory
 from regaug.runs.origins import Origins
 from regaug.runs.registrations import check_methods
+from regaug.runs.run import run_key
 from regaug.runs.sharing import borrow
 from regaug.runs.store import Store
 from regaug.runs.tasks import Executor, Workforce, do_runs
@@ -54,6 +57,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+# What one process at a time does in the folder of a study.
+_TURN = "turn.json"
 AnyData: TypeAlias = "Problem | Data | list[Split] | tuple[Split, ...] | str | Path | pd.DataFrame"
 
 
@@ -145,7 +150,8 @@ def compare(
             folder that is named after the table and what was asked for, such as
             ``out/houses/quick``: every finished run, what is known of the data, the report and the
             model. The same call continues there. ``study.folder`` says where it is, and
-            ``out/houses/latest`` leads to the newest. None forgets.
+            ``out/houses/latest`` leads to the newest. Several processes, on any number of machines,
+            that make the same call at the same time share the work. None forgets.
         progress: True for a progress bar, or a function that is told how far it has come.
         model: What is trained on a table or splits: None or ``"nets"`` for the nets for tables; a
             regressor (``"ridge"``, ``"boosting"``, ``"trees"``, ``"gp"``, any of scikit-learn, or
@@ -213,37 +219,57 @@ def compare(
         max_minutes,
         quick,
     )
-    if problem.kind == "network":
-        plan = _plan_network(problem, asked, out, seed=seed, search=search, jobs=jobs)
-        if max_minutes is not None and plan.budget is not None:
-            latest = plan.budget.latest(max_minutes, (clock.monotonic() - start) / 60)
-            workforce = replace(workforce, max_minutes=latest)
-    else:
-        problem = _with_epochs(problem, asked)
-        plan = make_plan(
-            problem, methods=methods, trials=trials, seed=seed, quick=quick, search=search
-        )
     source = table if isinstance(table, Data) else None
+    root = None if out is None else Path(out).expanduser()
+    with _planning(root, problem, asked):
+        if problem.kind == "network":
+            plan = _plan_network(problem, asked, root, seed=seed, search=search, jobs=jobs)
+            if max_minutes is not None and plan.budget is not None:
+                latest = plan.budget.latest(max_minutes, (clock.monotonic() - start) / 60)
+                workforce = replace(workforce, max_minutes=latest)
+        else:
+            problem = _with_epochs(problem, asked)
+            plan = make_plan(
+                problem, methods=methods, trials=trials, seed=seed, quick=quick, search=search
+            )
+        place = None
+        if root is not None:
+            wish = None if plan.budget is None else asked
+            name = name_study(plan.config, quick=quick, splits=splits, split=split, asked=wish)
+            given = _given(source, problem) | _kept(plan, asked)
+            place = claim_place(root, plan.config, name=name, given=given)
     with observing(progress) as observer:
-        if out is None:
+        if place is None:
             with tempfile.TemporaryDirectory() as path:
                 place = Place(Path(path))
                 study = run_plan(plan, place, workforce, data=source, observer=observer)
             return replace(study, folder=None)
-        wish = None if plan.budget is None else asked
-        name = name_study(plan.config, quick=quick, splits=splits, split=split, asked=wish)
-        given = _given(source, problem) | _kept(plan, asked)
-        place = claim_place(Path(out).expanduser(), plan.config, name=name, given=given)
         # Before anything is trained.
         Output(place.folder / REPORT, name="out", force=None, is_own=has_mark)
         study = run_plan(plan, place, workforce, data=source, observer=observer)
-        return _finish(study, place.folder, seed, jobs)
+        with alone(place.folder / _TURN):  # others find the model that was made
+            return _finish(study, place.folder, seed, jobs)
+
+
+@contextmanager
+def _planning(root: Path | None, problem: Problem, asked: Asked) -> Iterator[None]:
+    """Let one process plan the study of a network; others who want the same follow it.
+
+    How large such a study is depends on what was measured, so each would have planned another one.
+    """
+    if root is None or problem.kind != "network":
+        yield
+        return
+    wish: dict[str, JSON] = {"problem": problem.name, "metric": problem.metric}
+    wish |= {"asked": asked.to_dict()}
+    with alone(root / f".plan-{run_key(wish)[:16]}.json"):
+        yield
 
 
 def _plan_network(
     problem: Problem,
     asked: Asked,
-    out: str | Path | None,
+    root: Path | None,
     *,
     seed: int,
     search: Search,
@@ -251,10 +277,10 @@ def _plan_network(
 ) -> Plan:
     """Plan the study of a network: as it was planned before, if it was, and else by measuring."""
     kept = None
-    if out is not None:
+    if root is not None:
         known: dict[str, JSON] = {"problem": problem.name, "metric": problem.metric}
         known |= {"seed": seed, "search": search}
-        kept = find_about(Path(out).expanduser(), known, {"asked": asked.to_dict()})
+        kept = find_about(root, known, {"asked": asked.to_dict()})
     if kept is None:
         budget = measure_budget(problem, asked, seed=seed, jobs=jobs)
     else:
@@ -339,7 +365,8 @@ def _borrow(plan: Plan, store: Store, place: Place) -> list[str]:
     if not place.others or len(store.done()) >= len(plan.runs):
         return []
     rounds = plan_rounds(plan.runs, store.records, config=plan.config)
-    given = borrow(rounds, store, place.others, plan.problem)
+    with alone(place.folder / _TURN):  # of two who take the same each would keep it
+        given = borrow(rounds, store, place.others, plan.problem)
     return [f"{count(number, 'run')} taken from {folder}." for folder, number in given.items()]
 
 
