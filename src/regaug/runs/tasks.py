@@ -6,10 +6,10 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from types import FrameType
-from typing import Literal
+from typing import Literal, Self
 
 from regaug._checks import check_choice, check_integer, check_range
 from regaug.data.base import Part
@@ -19,6 +19,7 @@ from regaug.runs.division import Division, clear_claims
 from regaug.runs.executors import process_pool, run_here, run_in_pool
 from regaug.runs.origins import Origins
 from regaug.runs.processes import handling
+from regaug.runs.ray_cluster import Cluster
 from regaug.runs.record import RunRecord
 from regaug.runs.run import Run
 from regaug.runs.store import Store
@@ -47,10 +48,13 @@ class Workforce:
         jobs: Worker processes; 1 works in this one. Results do not depend on it.
         executor: ``"process"``, or ``"ray"`` for workers on Ray, which is an extra. Results do not
             depend on it either.
-        ray_address: Where a Ray cluster listens; None starts Ray on this machine.
+        ray_address: Where a Ray cluster listens; None takes that of ``RAY_ADDRESS``, and starts Ray
+            on this machine if there is none.
         max_minutes: Start nothing new after so many minutes.
         gpus_per_run: What Ray reserves for every run, such as 1 or 0.5; of a graphics card that
             several runs share each has a part. Untried, as no such machine was at hand.
+        ray_runtime_env: What Ray gives to its workers: see
+            :func:`regaug.runs.ray_cluster.read_runtime_env`.
     """
 
     jobs: int = 1
@@ -58,12 +62,14 @@ class Workforce:
     ray_address: str | None = None
     max_minutes: float | None = None
     gpus_per_run: float = 0.0
+    ray_runtime_env: object = None
 
     def __post_init__(self) -> None:
         check_integer("jobs", self.jobs, 1)
         check_choice("executor", self.executor, ("process", "ray"))
-        if self.ray_address is not None and self.executor != "ray":
-            raise ArgumentError(f'`ray_address` needs executor="ray", got {self.executor!r}.')
+        for name in ("ray_address", "ray_runtime_env"):
+            if getattr(self, name) is not None and self.executor != "ray":
+                raise ArgumentError(f'`{name}` needs executor="ray", got {self.executor!r}.')
         if self.max_minutes is not None:
             check_range("max_minutes", self.max_minutes, 0.0, open_low=True)
         check_range("gpus_per_run", self.gpus_per_run, 0.0)
@@ -77,6 +83,15 @@ class Workforce:
                 f'`gpus_per_run` needs executor="ray", got {self.executor!r}: processes of this '
                 "machine share the first graphics card that is there."
             )
+
+    def for_cluster(self) -> Self:
+        """Return the same with as many jobs as the Ray cluster has CPUs, if there is one."""
+        if self.executor != "ray":
+            return self
+        from regaug.runs.ray_executor import count_cpus
+
+        cluster = Cluster.find(self.ray_address, self.ray_runtime_env)
+        return self if cluster.address is None else replace(self, jobs=count_cpus(cluster))
 
 
 def make_tasks(runs: Iterable[Run], problems: Mapping[str, Problem]) -> list[Task]:
@@ -147,6 +162,7 @@ def do_runs(
     workforce: Workforce,
     report: Report | None = None,
     origins: Origins | None = None,
+    say: Callable[[str], None] | None = None,
 ) -> bool:
     """Do the runs that a store does not have yet, and put their records there.
 
@@ -154,8 +170,8 @@ def do_runs(
     The first Ctrl-C finishes what is running, of networks the epoch, and starts nothing new; the
     second interrupts. Others who have the same store take part (:class:`Division`), and all wait
     for the last of a round. ``report`` gets the records of every finished task, those of others
-    too; ``origins`` says of them what another study must have in common to take them over. Returns
-    whether all runs are done.
+    too; ``origins`` says of them what another study must have in common to take them over. ``say``
+    is told what a reader should know of the workers. Returns whether all runs are done.
     """
     minutes = workforce.max_minutes
     end = None if minutes is None else time.monotonic() + 60 * minutes
@@ -163,7 +179,7 @@ def do_runs(
     news = _News(store, report)
     with (
         _stoppable(worker) as stopped,
-        _workers(workforce, worker) as execute,
+        _workers(workforce, worker, say) as execute,
         _pausing(worker),
         Division(store) as division,
     ):
@@ -245,7 +261,7 @@ def _pausing(worker: Worker) -> Iterator[None]:
 
 @contextmanager
 def _workers(
-    workforce: Workforce, worker: Worker
+    workforce: Workforce, worker: Worker, say: Callable[[str], None] | None
 ) -> Iterator[Callable[..., Iterator[list[RunRecord]]]]:
     """Give the function that does tasks, and keep alive for a while what it needs."""
     jobs = workforce.jobs
@@ -253,8 +269,9 @@ def _workers(
         from regaug.runs.ray_executor import run_on_ray, running_ray
 
         gpus = workforce.gpus_per_run
-        with running_ray(jobs=jobs, address=workforce.ray_address, gpus=gpus):
-            yield partial(run_on_ray, jobs=jobs, gpus=gpus)
+        cluster = Cluster.find(workforce.ray_address, workforce.ray_runtime_env)
+        with running_ray(cluster, jobs=jobs, gpus=gpus):
+            yield partial(run_on_ray, jobs=jobs, gpus=gpus, say=say)
     elif jobs == 1:
         yield run_here
     else:

@@ -31,6 +31,7 @@ from regaug.runs.run import run_key
 from regaug.runs.sharing import borrow
 from regaug.runs.store import Store
 from regaug.runs.tasks import Executor, Workforce, do_runs
+from regaug.runs.versions import check_store
 from regaug.runs.worker import Worker
 from regaug.studies.budget import Asked, Budget
 from regaug.studies.config import Fair, Search
@@ -79,9 +80,10 @@ def compare(
     quick: bool = False,
     independent: bool = False,
     search: Search = "random",
-    jobs: int = 1,
+    jobs: int | None = None,
     executor: Executor = "process",
     ray_address: str | None = None,
+    ray_runtime_env: object = None,
     gpus_per_run: float = 0.0,
     max_minutes: float | None = None,
     epochs: int | None = None,
@@ -132,10 +134,15 @@ def compare(
         search: ``"random"`` draws the settings of the methods before anything runs; ``"tpe"``
             learns them, in rounds of five, from the validation errors of a method's earlier ones
             on all splits.
-        jobs: Worker processes; 1 works in this one. The result does not depend on it.
+        jobs: Worker processes; 1 works in this one. None is 1, and all CPUs of a Ray cluster. The
+            result does not depend on it.
         executor: ``"process"``, or ``"ray"`` for workers on Ray, which is an extra. The result does
             not depend on it either.
-        ray_address: Where a Ray cluster listens; None starts Ray on this machine.
+        ray_address: Where a Ray cluster listens; None takes that of ``RAY_ADDRESS``, and starts Ray
+            on this machine if there is none.
+        ray_runtime_env: What Ray gives to its workers, such as regaug where a node has none: a dict
+            as ``ray.init`` takes it, a JSON file with one, a wheel or a folder that is sent there,
+            or names of packages for pip.
         gpus_per_run: Graphics cards that Ray reserves for every run, such as 1 or 0.5. Without it
             Ray gives none; processes of this machine take the first one there is. Untried.
         max_minutes: Start nothing new after so many minutes, and report on what is finished. The
@@ -165,7 +172,16 @@ def compare(
         The study; ``print(study)`` shows the table and says what it means.
     """
     start = clock.monotonic()
-    workforce = Workforce(jobs, executor, ray_address, max_minutes, gpus_per_run)
+    workforce = Workforce(
+        1 if jobs is None else jobs,
+        executor,
+        ray_address,
+        max_minutes,
+        gpus_per_run,
+        ray_runtime_env,
+    )
+    workforce = workforce.for_cluster() if jobs is None else workforce
+    jobs = workforce.jobs
     relevance = None if focus is None or focus in FOCUSES else focus
     if relevance is not None:
         check_relevance(relevance, metric, methods)
@@ -335,7 +351,8 @@ def run_plan(
         facts = describe_network(plan.problem, plan.notes, given=given)
     if facts is not None:
         write_facts(folder, facts)
-    notes += [*place.notes, *_borrow(plan, store, place)]
+    said = check_store(store) if len(store.done()) < len(plan.runs) else []
+    notes += [*place.notes, *_borrow(plan, store, place), *said]
     tell = begin(plan, store, workforce, observer, notes)
     targets = make_targets(plan.problem)
     if targets is not None:
@@ -345,9 +362,15 @@ def run_plan(
     minutes = None if plan.problem.is_stacked else workforce.max_minutes
     until = None if minutes is None else clock.time() + 60 * minutes
     worker = Worker([plan.problem], details=True, until=until, folder=folder)
-    total, origins = len(plan.runs), Origins([plan.problem])
     if do_runs(
-        worker, rounds, store, total=total, workforce=workforce, report=tell, origins=origins
+        worker,
+        rounds,
+        store,
+        total=len(plan.runs),
+        workforce=workforce,
+        report=tell,
+        origins=Origins([plan.problem]),
+        say=said.append,
     ):
         worker.forget_all()
     records = list(store.records().values())
@@ -357,7 +380,8 @@ def run_plan(
         if study.facts is not None:
             write_facts(folder, study.facts)
     planned = () if plan.budget is None else plan.budget.notes
-    return replace(study, folder=folder, data=data, planned=planned)
+    notes = [*study.notes, *said]
+    return replace(study, folder=folder, data=data, planned=planned, notes=notes)
 
 
 def _borrow(plan: Plan, store: Store, place: Place) -> list[str]:
