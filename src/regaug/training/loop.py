@@ -262,7 +262,7 @@ class _Training:
             return own
         shared = torch.tensor(own, dtype=torch.float64, device=self.fabric.device)
         torch.distributed.all_reduce(shared)
-        return float(shared) / self.fabric.world_size
+        return shared.item() / float(self.fabric.world_size)
 
     def _share_buffers(self) -> None:
         """Give all processes the running statistics of the first one."""
