@@ -98,6 +98,8 @@ def import_ray() -> Any:
     # starts.
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     os.environ.setdefault(_LOUD, "fatal")
+    if not is_loud():  # nor of a process that died, whose task begins again
+        os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".")
     try:
         import ray
     except ImportError:
