@@ -94,9 +94,11 @@ def is_loud() -> bool:
 
 def import_ray() -> Any:
     """Return Ray, if it is installed."""
-    # Nothing is reported to anybody, and Ray does not tell what it does; it reads that when it
-    # starts.
+    # Ray reads that when it starts. Nothing is reported to anybody; workers are no nicer than those
+    # without Ray, of a busy machine they would get next to nothing; and it does not tell what it
+    # does.
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    os.environ.setdefault("RAY_worker_niceness", "0")
     os.environ.setdefault(_LOUD, "fatal")
     if not is_loud():  # nor of a process that died, whose task begins again
         os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".")

@@ -1,10 +1,8 @@
 """The work of a study on Ray: on this machine, or on a cluster."""
 
 import signal
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import lru_cache
 from typing import Any
 
 from regaug.exceptions import RegaugError
@@ -13,8 +11,7 @@ from regaug.runs.executors import keep_busy
 from regaug.runs.processes import handling
 from regaug.runs.ray_cluster import Cluster, import_ray
 from regaug.runs.record import RunRecord
-from regaug.runs.registrations import pack, unpack
-from regaug.runs.threads import use_one_thread
+from regaug.runs.registrations import pack
 from regaug.runs.versions import check_worker, own_versions, say_worker
 from regaug.runs.worker import Task, Worker
 
@@ -131,21 +128,3 @@ def _open(found: Mapping[str, Any], ours: Mapping[str, str]) -> list[RunRecord]:
 def _last_line(error: Exception) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[-1][:300] if lines else type(error).__name__
-
-
-def do_task(place: Any, content: bytes) -> list[RunRecord]:
-    """Do a task in a process of Ray."""
-    worker = _fetch(place)
-    return worker.do(import_ray().cloudpickle.loads(content))
-
-
-@lru_cache(maxsize=1)
-def _fetch(place: Any) -> Worker:
-    """Return the worker of this process."""
-    use_one_thread()
-    with warnings.catch_warnings():
-        # The rows are in memory that processes share and may only read, which is all they do.
-        warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
-        worker, registrations = import_ray().get(place)
-    unpack(registrations)
-    return worker  # type: ignore[no-any-return]

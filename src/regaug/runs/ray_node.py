@@ -29,6 +29,6 @@ def begin(places: list[Any], content: bytes, wanted: str) -> dict[str, Any]:
     found = {"host": host, "versions": known}
     if known["regaug"] != wanted:
         return found
-    from regaug.runs.ray_executor import do_task
+    from regaug.runs.ray_worker import do_task
 
     return {**found, "records": do_task(places[0], content)}
