@@ -205,4 +205,4 @@ def test_thirty_kills_at_random_moments_change_nothing(tmp_path):
     assert len(told["killed"]) > 15
     again = sum(len(owners) - 1 for owners in found.values())
     assert again > 0
-    print(f"{len(told['killed'])} kills, {again} of {len(found)} tasks were begun again")
+    print(f"{len(told['killed'])} kills: {len(found)} tasks were begun {again} times again")
