@@ -58,6 +58,14 @@ def test_the_lines_say_what_json_says(run, sheet):
     assert lines[-1].endswith(f"{found['linear']['0.99']} at 99%")
 
 
+def test_it_says_how_many_rows_it_has_looked_at(run, sheet, monkeypatch):
+    assert estimate(run, sheet)["looked_at"] == 400
+    assert "looked at" not in run("dimension", sheet).stdout
+    monkeypatch.setattr("regaug.cli.dimension.MOST_POINTS", 100)
+    assert estimate(run, sheet)["looked_at"] == 100
+    assert "TwoNN has looked at 100 rows, drawn at random" in run("dimension", sheet).stdout
+
+
 def test_equal_rows_are_counted(run, tmp_path):
     points = np.random.default_rng(0).normal(size=(60, 3))
     frame = pd.DataFrame(np.vstack([points, points[:5]]), columns=list("abc"))

@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import re
+import signal
 from dataclasses import replace
 
 import pandas as pd
@@ -202,3 +203,25 @@ def test_a_report_is_written_beside_the_model(run, fails, houses, tmp_path):
     line = fails(*words, "--out", tmp_path / "other", "--report", houses)
     assert "`--report` must end in .html" in line
     assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_ctrl_c_saves_the_best_so_far(run, tmp_path, small_blend, monkeypatch, jobs):
+    monkeypatch.setattr("regaug.ensemble.candidates.WORTH_PROCESSES", 0.0)
+    finished = []
+
+    def press(self, seconds, method=""):
+        if method == "ridge" and not finished:
+            finished.append(method)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr("regaug.ensemble.candidates.Folds._tell", press)
+    before = signal.getsignal(signal.SIGINT)
+    shown = run("fit", "diabetes", "-j", jobs, "--out", tmp_path / "model")
+    assert finished == ["ridge"]
+    assert signal.getsignal(signal.SIGINT) is before
+    assert "Stopping: what is under way ends, and the best so far is saved" in shown.stderr
+    assert "It was stopped: this is the best that was found until then." in shown.stdout
+    assert "left out: " in shown.stdout
+    model = Ensemble.load(tmp_path / "model")
+    assert model.predict(load("diabetes").x[:3]).mean.isfinite().all()

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -37,7 +38,7 @@ def claim_elsewhere(path):
 
 
 def write(path, **owner):
-    known = {"process": os.getpid(), "system": claims._system(), "token": "other"}
+    known = {**claims._this_process(), "token": "other"}
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps({**known, **owner}))
 
@@ -89,6 +90,7 @@ def test_a_claim_of_another_machine_expires(path):
 
 def test_a_claim_is_renewed_while_it_is_in_force(path, monkeypatch):
     monkeypatch.setattr(claims, "BEAT", 0.01)
+    monkeypatch.setattr(claims, "_thread", None)  # one that waits for longer, of another test
     claim = Claim.take(path)
     os.utime(path, (0, 0))
     deadline = time.monotonic() + 10
@@ -145,3 +147,32 @@ def test_of_many_who_ask_at_once_one_has_it(path, is_dead):
     for process in started:
         process.join(timeout=20)
     assert sum(found) == 1
+
+
+def test_a_number_that_is_used_again_is_another_process(path):
+    if claims._start_of(os.getppid()) is None:
+        pytest.skip("nothing tells when a process was started")
+    write(path, process=os.getppid(), start=claims._start_of(os.getppid()))
+    assert Claim.take(path) is None
+    write(path, process=os.getppid(), start="1")
+    claim = Claim.take(path)
+    assert claim is not None
+    claim.end()
+
+
+def test_who_wants_to_be_alone_waits_for_whoever_is_there(path, monkeypatch):
+    monkeypatch.setattr(claims, "_LOOK", 0.01)
+    first, order = Claim.take(path), []
+
+    def wait():
+        with claims.alone(path):
+            order.append("second")
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    time.sleep(0.05)
+    order.append("first")
+    first.end()
+    thread.join(timeout=10)
+    assert order == ["first", "second"]
+    assert not path.exists()

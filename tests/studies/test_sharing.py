@@ -7,9 +7,10 @@ import pytest
 from regaug.data.datasets.synthetic import make_manifold
 from regaug.problems import Problem
 from regaug.runs import origins as origins_module
+from regaug.runs.division import left_of
 from regaug.runs.origins import Origins
 from regaug.runs.store import Store
-from regaug.runs.tasks import leave_out_done, make_tasks
+from regaug.runs.tasks import make_tasks
 from regaug.runs.worker import Worker
 from regaug.studies.compare import compare
 from regaug.studies.plan import make_plan
@@ -175,7 +176,6 @@ def test_a_network_of_ones_own_lends_nothing():
 def test_baselines_that_are_done_are_left_out_and_nets_stay_together():
     tasks = tasks_of(make_problem())
     done = {task[0].key for task in tasks}
-    left = leave_out_done(tasks, done)
-    for task, own in zip(tasks, left, strict=True):
-        assert own == (task[1:] if task[0].is_baseline else task)
-    assert leave_out_done(tasks[:1], {run.key for run in tasks[0]}) == []
+    for task in tasks:
+        assert left_of(task, done) == (task[1:] if task[0].is_baseline else task)
+        assert left_of(task, {run.key for run in task}) == ()

@@ -303,7 +303,7 @@ def test_a_killed_worker_of_ray_goes_on_from_its_last_epoch(tmp_path, monkeypatc
     while sum(epochs(log).values()) < 9 and time.monotonic() < deadline:
         time.sleep(0.01)
     titles = {pid: Path(f"/proc/{pid}/cmdline").read_bytes() for pid in children_of(study.pid)}
-    os.kill(next(pid for pid, title in titles.items() if b"ray::_do" in title), signal.SIGKILL)
+    os.kill(next(pid for pid, title in titles.items() if b"ray::begin" in title), signal.SIGKILL)
     study.communicate(timeout=300)
     assert study.returncode == 0
     check_same(folder, whole)

@@ -67,6 +67,7 @@ def outcome(result, **more):
         "predictions": dict(result.predictions),
         "best_epoch": result.best_epoch,
         "validation": [epoch.validation for epoch in result.history],
+        "loss": [epoch.loss for epoch in result.history],
         "test": result.scores["test"].rmse,
         **more,
     }

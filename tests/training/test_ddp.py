@@ -151,8 +151,9 @@ def train_on_joint_batches(make_model, split, name, settings):
     model = make_model().double()
     optimizer = torch.optim.AdamW(model.parameters(), lr=settings.learning_rate, weight_decay=0)
     x, y = split.train.x.double(), split.train.y.double()
-    states, errors = [], []
+    states, errors, means = [], [], []
     for epoch in range(settings.epochs):
+        means.append([])
         for rank in RANKS:
             samplers[rank].set_epoch(epoch)
             seed = _random.derive(_random.Stream.EPOCHS, settings.seed, epoch, rank)
@@ -165,22 +166,24 @@ def train_on_joint_batches(make_model, split, name, settings):
                 losses.append(F.mse_loss(model(new_x), new_y))
             optimizer.zero_grad()
             (sum(losses) / 2).backward()
+            means[-1].append(sum(losses).item() / 2)
             if settings.clip is not None:
                 torch.nn.utils.clip_grad_norm_(model.parameters(), settings.clip)
             optimizer.step()
         with torch.no_grad():
             errors.append(F.mse_loss(model(split.validation.x.double()), split.validation.y))
         states.append({name: value.clone() for name, value in model.state_dict().items()})
-    return states[int(torch.stack(errors).argmin())]
+    return states[int(torch.stack(errors).argmin())], [np.mean(own) for own in means]
 
 
 @pytest.mark.parametrize("name", ["erm", "nearest"])
 def test_two_processes_are_one_loop_over_joint_batches(folder, script, name):
     make_model, method, settings, _ = script["CASES"][name]
-    expected = train_on_joint_batches(make_model, script["make_split"](), method, settings)
-    first, _ = read(folder, name)
+    expected, losses = train_on_joint_batches(make_model, script["make_split"](), method, settings)
+    first, second = read(folder, name)
     for layer, value in expected.items():
         torch.testing.assert_close(first["weights"][layer], value, rtol=0, atol=1e-10)
+    assert first["loss"] == second["loss"] == pytest.approx(losses, rel=1e-6)
 
 
 def test_the_result_is_close_to_one_process_with_the_global_batch(folder, script):

@@ -131,9 +131,10 @@ def compare(
         ),
     ] = "epochs",
     seed: Annotated[int, typer.Option(metavar="N", help="The same seed gives the same table.")] = 0,
-    jobs: options.Jobs = 2,
+    jobs: options.JobsOrAll = None,
     executor: options.ExecutorName = "process",
     ray_address: options.RayAddress = None,
+    ray_runtime_env: options.RayRuntimeEnv = None,
     gpus_per_run: options.GPUsPerRun = 0.0,
     out: options.Out = Path("runs"),
     as_json: options.AsJSON = False,
@@ -148,7 +149,8 @@ def compare(
 
     Example: regaug compare houses.csv --target price --quick
     """
-    if jobs > 1 and executor == "process":
+    jobs = options.find_jobs(jobs, executor, ray_address)
+    if jobs != 1 and executor == "process":
         begin_early()
     from regaug.cli.advice import show_advice
     from regaug.cli.live import Live
@@ -187,6 +189,7 @@ def compare(
                 jobs=jobs,
                 executor=executor,  # type: ignore[arg-type]
                 ray_address=ray_address,
+                ray_runtime_env=ray_runtime_env,
                 gpus_per_run=gpus_per_run,
                 max_minutes=max_minutes,
                 epochs=epochs,

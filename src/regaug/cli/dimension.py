@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from regaug.data.base import Data
     from regaug.dimension import TwoNN
 
+# Rows that TwoNN looks at; more change hardly anything.
+MOST_POINTS = 20_000
 SHARES = (0.9, 0.95, 0.99)
 PICTURES = (".svg", ".png", ".pdf")
 
@@ -53,13 +55,15 @@ def dimension(
         rows = _joint_rows(data)
     else:
         rows = _all_columns(source, [*(drop or ()), *filter(None, (group, time))], encoding)
-    found = two_nn(rows, max_points=20_000)
+    found = two_nn(rows, max_points=MOST_POINTS)
+    looked_at = min(len(rows), MOST_POINTS)
     linear = dict(zip(SHARES, linear_dimension(rows, shares=SHARES), strict=True))
     if place is not None:
         _save_plot(found, place)
     if as_json:
         values = {
             "rows": len(rows),
+            "looked_at": looked_at,
             "columns": rows.shape[1],
             "two_nn": found.dimension,
             "two_nn_ml": found.dimension_ml,
@@ -70,6 +74,8 @@ def dimension(
         return
     typer.echo(f"{len(rows):,} rows, {rows.shape[1]} columns (inputs and targets)")
     typer.echo(f"TwoNN: {found.dimension:.2f} (maximum likelihood: {found.dimension_ml:.2f})")
+    if looked_at < len(rows):
+        typer.echo(f"TwoNN has looked at {looked_at:,} rows, drawn at random; linear at all.")
     if found.n_dropped:
         typer.echo(f"{found.n_dropped} rows were left out: another row is equal to them.")
     listed = ", ".join(f"{value} at {share:.0%}" for share, value in linear.items())

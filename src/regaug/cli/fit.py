@@ -1,5 +1,7 @@
 """``regaug fit``: a model for a table, on disk."""
 
+import threading
+import time as clock
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +17,10 @@ if TYPE_CHECKING:
     from regaug.ensemble import Ensemble
     from regaug.ensemble.candidates import FitProgress
     from regaug.metrics import Scores
+
+
+# Seconds between two looks at the clock.
+_LOOK = 2.0
 
 
 def fit(
@@ -70,7 +76,8 @@ def fit(
     """Fit a model to a table and write it to a folder.
 
     Some rows are put aside to measure how good it is and to make its intervals honest. What auto
-    is made of is chosen on the other rows, eight times an eighth; it says the share of each.
+    is made of is chosen on the other rows, eight times an eighth; it says the share of each. Press
+    Ctrl-C once to get the best that was found so far.
 
     Example: regaug fit houses.csv --target price --out model/
 
@@ -89,6 +96,7 @@ def fit(
     from regaug.report import write_model_report
     from regaug.report.template import report_output
     from regaug.studies.study import Study
+    from regaug.training.deadline import stoppable
 
     inputs = options.files_of(source)
     place = model_output(out, inputs=inputs, force=force, name="--out")
@@ -103,19 +111,21 @@ def fit(
     found = None if study is None else Study.open(study)
     if isinstance(data, Table):  # what was read, and what may be wrong with it, comes first
         typer.echo(data.summary, err=True)
-    with _shown() as shown:
+    with stoppable(_say_stopped) as stop, _shown() as shown:
         how: dict[str, Any] = {
             "members": members,
             "seed": seed,
             "quick": quick,
             "jobs": jobs,
             "max_minutes": max_minutes,
+            "stop": stop,
             "progress": shown,
         }
         if found is None:
             model = entry.fit(data, method=method or AUTO, **how)
         else:
             model = found.model(data, method=method, **how)
+        is_stopped = stop.exists()
     model.save(place.path, force=force)
     diagnosis = None if page is None else model.diagnose()
     if page is not None and diagnosis is not None:
@@ -131,6 +141,7 @@ def fit(
                 "models": len(model),
                 "shares": model.shares,
                 "notes": model.notes,
+                "is_stopped": is_stopped,
                 "held_out": held_out,
                 "report": None if report is None else str(report),
                 "diagnosis": None if diagnosis is None else diagnosis.summary(),
@@ -141,6 +152,8 @@ def fit(
         _print_scores(model, scores)
     for note in model.notes:
         typer.echo(note)
+    if is_stopped:
+        typer.echo("It was stopped: this is the best that was found until then.")
     if page is not None:
         typer.echo(sentences(f"The report is in {page.path}.", page.remark))
     use = f"Predict with: regaug predict {place.path} NEW.csv -o OUT.csv"
@@ -158,11 +171,20 @@ def _print_scores(model: "Ensemble", scores: "Scores") -> None:
     options.print_table(target_table(scores, model.targets))
 
 
+def _say_stopped() -> None:
+    typer.echo("Stopping: what is under way ends, and the best so far is saved ...", err=True)
+
+
 @contextmanager
 def _shown() -> Iterator[Callable[["FitProgress"], None]]:
-    """Give what says how many runs there are and how long they take, then shows a bar."""
+    """Give what says how many runs there are and how long they take, then shows a bar.
+
+    On many rows a run takes minutes, so now and then it says how long it has been at it.
+    """
     from regaug.training.bar import bar_from_first_call
 
+    is_over, begin = threading.Event(), clock.monotonic()
+    last: list[tuple[FitProgress, float]] = []
     with bar_from_first_call("run") as show:
 
         def observe(progress: "FitProgress") -> None:
@@ -171,6 +193,21 @@ def _shown() -> Iterator[Callable[["FitProgress"], None]]:
                 most = "At most " if progress.unit == "epoch" else ""
                 takes = f"this takes about {duration(progress.seconds_left)}"
                 typer.echo(f"{most}{planned}; {takes}.", err=True)
+            last[:] = [(progress, clock.monotonic())]
             show(progress.done, progress.total, progress.words, progress.unit)
 
-        yield observe
+        def go_on() -> None:
+            while not is_over.wait(_LOOK):
+                for progress, told in last:
+                    now = clock.monotonic()
+                    left = duration(max(0.0, progress.seconds_left - (now - told)))
+                    words = f"{duration(now - begin)} passed, about {left} left"
+                    show(progress.done, progress.total, words, progress.unit)
+
+        thread = threading.Thread(target=go_on, daemon=True)
+        thread.start()
+        try:
+            yield observe
+        finally:
+            is_over.set()
+            thread.join()

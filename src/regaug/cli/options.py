@@ -4,6 +4,7 @@ Nothing here imports torch or pandas before a command needs them: a help must be
 """
 
 import json
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -58,6 +59,10 @@ Encoding = Annotated[
 ]
 AsJSON = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
 Jobs = Annotated[int, typer.Option("-j", "--jobs", metavar="N", help="Worker processes.")]
+JobsOrAll = Annotated[
+    int | None,
+    typer.Option("-j", "--jobs", metavar="N", help="Workers [2; all CPUs of a Ray cluster]."),
+]
 ExecutorName = Annotated[
     str,
     typer.Option(
@@ -68,7 +73,18 @@ ExecutorName = Annotated[
 ]
 RayAddress = Annotated[
     str | None,
-    typer.Option(metavar="ADDRESS", help="Where a Ray cluster listens; else Ray runs here."),
+    typer.Option(
+        metavar="ADDRESS",
+        help="Where a Ray cluster listens [RAY_ADDRESS; else Ray runs here].",
+    ),
+]
+RayRuntimeEnv = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE|NAMES",
+        help="What Ray gives to its nodes, such as regaug where there is none: a JSON file as Ray "
+        "has it, a wheel or a folder to send there, or packages for pip.",
+    ),
 ]
 GPUsPerRun = Annotated[
     float,
@@ -126,6 +142,12 @@ def open_data(
     except ArgumentError as error:  # the arguments are the names that the user typed
         ends = "`--focus` must be high, low, both or a column"
         raise UnknownNameError(str(error).replace("`relevance`", ends)) from error
+
+
+def find_jobs(jobs: int | None, executor: str, ray_address: str | None) -> int | None:
+    """Return how many workers there are; None for as many as a Ray cluster has CPUs."""
+    is_cluster = executor == "ray" and bool(ray_address or os.environ.get("RAY_ADDRESS"))
+    return 2 if jobs is None and not is_cluster else jobs
 
 
 def as_relevance(focus: str | None) -> str | None:

@@ -10,7 +10,17 @@ import typer
 
 from regaug._registry import lookup
 from regaug.cli import names
-from regaug.cli.options import AsJSON, ExecutorName, Jobs, Out, RayAddress, print_json, print_table
+from regaug.cli.options import (
+    AsJSON,
+    ExecutorName,
+    JobsOrAll,
+    Out,
+    RayAddress,
+    RayRuntimeEnv,
+    find_jobs,
+    print_json,
+    print_table,
+)
 
 if TYPE_CHECKING:
     from regaug.reproduction.experiments import Progress
@@ -72,9 +82,10 @@ def reproduce(
             metavar="MINUTES", help="Cut epochs and settings to about so many minutes, and say so."
         ),
     ] = None,
-    jobs: Jobs = 2,
+    jobs: JobsOrAll = None,
     executor: ExecutorName = "process",
     ray_address: RayAddress = None,
+    ray_runtime_env: RayRuntimeEnv = None,
     out: Out = Path("runs"),
     as_json: AsJSON = False,
 ) -> None:
@@ -112,7 +123,15 @@ def reproduce(
     else:
         # Ray tells on the standard output that a process died; that is no part of the results.
         with redirect_stdout(sys.stderr), _Progress() as progress:
-            workforce = Workforce(jobs, executor, ray_address, max_minutes)  # type: ignore[arg-type]
+            workers = find_jobs(jobs, executor, ray_address)
+            workforce = Workforce(
+                workers or 1,
+                executor,  # type: ignore[arg-type]
+                ray_address,
+                max_minutes,
+                ray_runtime_env=ray_runtime_env,
+            )
+            workforce = workforce.for_cluster() if workers is None else workforce
             measured = (
                 run_timing(folder, wanted.datasets, max_minutes=max_minutes, progress=progress)
                 if name == TIME

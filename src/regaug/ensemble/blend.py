@@ -17,6 +17,7 @@ from regaug.ensemble.rows import fold_rows
 from regaug.ensemble.weights import weigh
 from regaug.exceptions import DivergedError
 from regaug.training.baselines import baseline_names
+from regaug.training.deadline import Until
 from regaug.training.recipe import HIDDEN, draw_recipes
 
 T = TypeVar("T")
@@ -64,7 +65,7 @@ def fit_blend(
     seed: int = 0,
     quick: bool = False,
     jobs: int = 1,
-    until: float | None = None,
+    until: Until | None = None,
     observer: Observer | None = None,
 ) -> Ensemble:
     """Fit a blend of nets and baselines, of nets alone, or a baseline.
@@ -142,7 +143,7 @@ def fit_candidates(
     seed: int = 0,
     quick: bool = False,
     jobs: int = 1,
-    until: float | None = None,
+    until: Until | None = None,
     observer: Observer | None = None,
 ) -> Candidates:
     """Fit all that a blend may be made of; arguments as for :func:`fit_blend`."""

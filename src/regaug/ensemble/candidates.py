@@ -22,6 +22,7 @@ from regaug.runs.kept import KeepingWorker, KeptRecord
 from regaug.runs.record import RunRecord
 from regaug.runs.run import Run
 from regaug.runs.tasks import estimate_seconds, make_tasks
+from regaug.training.deadline import Until
 from regaug.training.results import RunResult
 from regaug.training.settings import Settings
 
@@ -131,7 +132,7 @@ class Folds:
         seed: int,
         jobs: int,
         total: int,
-        until: float | None = None,
+        until: Until | None = None,
         observer: Observer | None,
     ) -> None:
         self.ready, self.folds, self.seed, self.jobs = ready, folds, seed, jobs

@@ -20,6 +20,7 @@ from regaug.ensemble.model import Ensemble
 from regaug.ensemble.rows import check_table, some_rows
 from regaug.exceptions import ArgumentError
 from regaug.training.bar import bar_from_first_call
+from regaug.training.deadline import Deadline, Until
 from regaug.training.recipe import HIDDEN, default_recipe
 from regaug.training.settings import Settings
 
@@ -50,6 +51,7 @@ def fit(
     quick: bool = False,
     jobs: int = 1,
     max_minutes: float | None = None,
+    stop: str | Path | None = None,
     progress: bool | Observer | None = None,
 ) -> Ensemble:
     """Fit a model to all rows of a table: one that says how sure it is.
@@ -81,6 +83,7 @@ def fit(
         max_minutes: Begin nothing new after so many minutes, and use what is finished: a blend of
             the candidates that there are, one at least, or the nets as far as they have learned.
             ``model.notes`` says what was left out.
+        stop: A file: the same as soon as there is one.
         progress: True for a progress bar, or a function that is told how far it has come
             (:class:`regaug.ensemble.FitProgress`).
 
@@ -99,7 +102,8 @@ def fit(
     jobs, start = check_integer("jobs", jobs, 1), clock.time()
     if max_minutes is not None:
         check_range("max_minutes", max_minutes, 0.0, open_low=True)
-    until = None if max_minutes is None else start + 60 * max_minutes
+    late = None if max_minutes is None else start + 60 * max_minutes
+    until: Until | None = late if stop is None else Deadline(Path(stop).absolute(), late)
     check_method(method)
     given = {"method_settings": method_settings, "settings": settings, "log": log}
     _check_settings(method, given)

@@ -22,6 +22,7 @@ from regaug.problems import Cost, Problem
 from regaug.runs.run import Run
 from regaug.runs.tasks import estimate_seconds
 from regaug.training import Settings
+from regaug.training.deadline import Until
 from regaug.training.recipe import HIDDEN, default_recipe
 from regaug.training.scores import own_targets
 from regaug.training.stacked import MOST_RUNS
@@ -39,7 +40,7 @@ def fit_ensemble(
     seed: int = 0,
     log: bool = False,
     suited: bool = False,
-    until: float | None = None,
+    until: Until | None = None,
     observer: Observer | None = None,
 ) -> Ensemble:
     """Fit an ensemble of table nets to all rows of a table.

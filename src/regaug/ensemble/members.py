@@ -14,6 +14,7 @@ from regaug.ensemble.scale import TargetScale
 from regaug.exceptions import DivergedError
 from regaug.models.mlp import NetForm
 from regaug.training import RunResult, Settings, fit_many
+from regaug.training.deadline import Until
 from regaug.training.stacked import MOST_RUNS
 from regaug.training.stacked.net import Layout, predict
 from regaug.training.stacked.stages import Stage
@@ -87,7 +88,7 @@ def train_members(
     *,
     hidden: Sequence[int],
     scale: TargetScale,
-    until: float | None = None,
+    until: Until | None = None,
     tell: Callable[[], None] | None = None,
     progress: bool = False,
 ) -> Trained:

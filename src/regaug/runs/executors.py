@@ -2,8 +2,9 @@
 
 import os
 import signal
+import socket
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
@@ -17,10 +18,13 @@ from regaug.runs.processes import handling, process_context
 from regaug.runs.record import RunRecord
 from regaug.runs.registrations import Registration, pack, unpack
 from regaug.runs.threads import one_thread, use_one_thread
+from regaug.runs.versions import check_worker, own_versions
 from regaug.runs.worker import Task, Worker
 
 T = TypeVar("T")  # a task that has been started
-_worker: Worker | None = None  # of this process
+# Of this process, if it is a worker, and the versions of the one that has started it.
+_worker: Worker | None = None
+_wanted: Mapping[str, str] = {}
 
 
 def pending(
@@ -59,7 +63,8 @@ def process_pool(worker: Worker, jobs: int) -> ProcessPoolExecutor:
 
     They know what has been registered in this process, as far as it can be sent.
     """
-    return ProcessPoolExecutor(jobs, process_context(), _start, (worker, pack()))
+    given = worker, pack(), own_versions()
+    return ProcessPoolExecutor(jobs, process_context(), _start, given)
 
 
 def run_in_pool(
@@ -117,9 +122,9 @@ def keep_busy(
         yield from ended
 
 
-def _start(worker: Worker, registrations: Iterable[Registration]) -> None:
-    global _worker
-    _worker = worker
+def _start(worker: Worker, registrations: Iterable[Registration], ours: Mapping[str, str]) -> None:
+    global _worker, _wanted
+    _worker, _wanted = worker, ours
     unpack(registrations)
     use_one_thread()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # where processes do not inherit it
@@ -137,4 +142,6 @@ def _end_with_parent() -> None:
 def _do(task: Task) -> list[RunRecord]:
     if _worker is None:
         raise RegaugError("A worker process has not been started by run_in_processes.")
+    # Somebody may have installed another version since the study began.
+    check_worker(own_versions(), _wanted, socket.gethostname())
     return _worker.do(task)

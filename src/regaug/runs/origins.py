@@ -3,7 +3,6 @@
 import hashlib
 from collections.abc import Iterable, Sequence
 from functools import cache
-from importlib import metadata
 
 from regaug._files import JSON
 from regaug.data.base import Split
@@ -41,7 +40,7 @@ class Origins:
             "hidden": list(problem.hidden),
             "metric": problem.metric,
             "is_scaled": problem.is_scaled,
-            "versions": {**versions(), "sklearn": metadata.version("scikit-learn")},
+            "versions": versions(),
         }
         return run_key(origin)
 

@@ -6,7 +6,7 @@ import re
 import secrets
 import socket
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,10 +32,11 @@ MALFORMED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError
 
 @dataclass(frozen=True)
 class Described:
-    """What ``study.json`` says of a study: what it is, and what else is kept with it."""
+    """What ``study.json`` says of a study: what it is, what else is kept with it, who began it."""
 
     configuration: Mapping[str, JSON]
     about: Mapping[str, JSON]
+    version: str = ""
 
 
 class Store:
@@ -70,7 +71,8 @@ class Store:
             _create(self.folder, configuration, about or {})
         except OSError as error:
             raise _failed("write to", self.folder, error) from error
-        self.configuration = read_study(self.folder).configuration
+        described = read_study(self.folder)
+        self.configuration, self.version = described.configuration, described.version
         _check_same(self.configuration, configuration, self.folder, differ or _differences)
         self.origins: dict[str, str] = {}  # of the records that the last call has read
         self._files: dict[str, _RunFile] = {}
@@ -122,6 +124,12 @@ class Store:
                     self.origins[record.run.key] = origin
                 found.setdefault(record.run.key, record)
         return found
+
+    def written(self) -> Iterator[tuple[str, RunRecord]]:
+        """Give the records that the last call has read, each with the machine that wrote it."""
+        for name, file in self._files.items():
+            host = name.removeprefix("runs-").rsplit("-", 2)[0]
+            yield from ((host, record) for record, _ in file.records)
 
     def done(self) -> set[str]:
         """Return the keys of all finished runs."""
@@ -239,7 +247,8 @@ def read_study(folder: Path) -> Described:
             "the version that wrote it can still read it."
         )
     about = document.get("about")
-    return Described(dict(configuration), about if isinstance(about, dict) else {})
+    kept = about if isinstance(about, dict) else {}
+    return Described(dict(configuration), kept, str(document.get("regaug", "")))
 
 
 def is_same(saved: Mapping[str, JSON], now: Mapping[str, JSON]) -> bool:

@@ -4,20 +4,22 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from types import FrameType
-from typing import Literal
+from typing import Literal, Self
 
 from regaug._checks import check_choice, check_integer, check_range
 from regaug.data.base import Part
 from regaug.exceptions import ArgumentError
 from regaug.problems import Problem
-from regaug.runs.executors import pending, process_pool, run_here, run_in_pool
+from regaug.runs.division import Division, clear_claims
+from regaug.runs.executors import process_pool, run_here, run_in_pool
 from regaug.runs.origins import Origins
 from regaug.runs.processes import handling
+from regaug.runs.ray_cluster import Cluster
 from regaug.runs.record import RunRecord
 from regaug.runs.run import Run
 from regaug.runs.store import Store
@@ -35,7 +37,7 @@ _SHARES = {"mean": 0.0, "last-value": 0.0, "ridge": 0.1}
 # The share of its epochs that a run takes which may end early.
 _STOPPED = 0.45
 # Seconds after which to look whether somebody else has finished the runs that are left.
-_LOOK = 1.0
+_LOOK = 0.25
 
 
 @dataclass(frozen=True)
@@ -46,10 +48,13 @@ class Workforce:
         jobs: Worker processes; 1 works in this one. Results do not depend on it.
         executor: ``"process"``, or ``"ray"`` for workers on Ray, which is an extra. Results do not
             depend on it either.
-        ray_address: Where a Ray cluster listens; None starts Ray on this machine.
+        ray_address: Where a Ray cluster listens; None takes that of ``RAY_ADDRESS``, and starts Ray
+            on this machine if there is none.
         max_minutes: Start nothing new after so many minutes.
         gpus_per_run: What Ray reserves for every run, such as 1 or 0.5; of a graphics card that
             several runs share each has a part. Untried, as no such machine was at hand.
+        ray_runtime_env: What Ray gives to its workers: see
+            :func:`regaug.runs.ray_cluster.read_runtime_env`.
     """
 
     jobs: int = 1
@@ -57,12 +62,14 @@ class Workforce:
     ray_address: str | None = None
     max_minutes: float | None = None
     gpus_per_run: float = 0.0
+    ray_runtime_env: object = None
 
     def __post_init__(self) -> None:
         check_integer("jobs", self.jobs, 1)
         check_choice("executor", self.executor, ("process", "ray"))
-        if self.ray_address is not None and self.executor != "ray":
-            raise ArgumentError(f'`ray_address` needs executor="ray", got {self.executor!r}.')
+        for name in ("ray_address", "ray_runtime_env"):
+            if getattr(self, name) is not None and self.executor != "ray":
+                raise ArgumentError(f'`{name}` needs executor="ray", got {self.executor!r}.')
         if self.max_minutes is not None:
             check_range("max_minutes", self.max_minutes, 0.0, open_low=True)
         check_range("gpus_per_run", self.gpus_per_run, 0.0)
@@ -76,6 +83,15 @@ class Workforce:
                 f'`gpus_per_run` needs executor="ray", got {self.executor!r}: processes of this '
                 "machine share the first graphics card that is there."
             )
+
+    def for_cluster(self) -> Self:
+        """Return the same with as many jobs as the Ray cluster has CPUs, if there is one."""
+        if self.executor != "ray":
+            return self
+        from regaug.runs.ray_executor import count_cpus
+
+        cluster = Cluster.find(self.ray_address, self.ray_runtime_env)
+        return self if cluster.address is None else replace(self, jobs=count_cpus(cluster))
 
 
 def make_tasks(runs: Iterable[Run], problems: Mapping[str, Problem]) -> list[Task]:
@@ -101,17 +117,6 @@ def make_tasks(runs: Iterable[Run], problems: Mapping[str, Problem]) -> list[Tas
     ]
     stacks.sort(key=lambda stack: stack[0][0])
     return [tuple(run for _, run in stack) for stack in stacks]
-
-
-def leave_out_done(tasks: Iterable[Task], done: Set[str]) -> list[Task]:
-    """Leave out baselines that are done, each of which is fitted by itself.
-
-    What a net becomes depends on those that it is trained beside: its task stays as it is.
-    """
-    left = [
-        tuple(run for run in task if not run.is_baseline or run.key not in done) for task in tasks
-    ]
-    return [task for task in left if task]
 
 
 def estimate_seconds(runs: Iterable[Run], problems: Mapping[str, Problem]) -> float:
@@ -157,42 +162,76 @@ def do_runs(
     workforce: Workforce,
     report: Report | None = None,
     origins: Origins | None = None,
+    say: Callable[[str], None] | None = None,
 ) -> bool:
     """Do the runs that a store does not have yet, and put their records there.
 
     A round is asked for when the one before is finished; ``total`` counts the runs of all rounds.
     The first Ctrl-C finishes what is running, of networks the epoch, and starts nothing new; the
-    second interrupts. ``report`` gets the records of every finished task; ``origins`` says of them
-    what another study must have in common to take them over. Returns whether all runs are done.
+    second interrupts. Others who have the same store take part (:class:`Division`), and all wait
+    for the last of a round. ``report`` gets the records of every finished task, those of others
+    too; ``origins`` says of them what another study must have in common to take them over. ``say``
+    is told what a reader should know of the workers. Returns whether all runs are done.
     """
     minutes = workforce.max_minutes
     end = None if minutes is None else time.monotonic() + 60 * minutes
     worker.resume()
-    with _stoppable(worker) as stopped, _workers(workforce, worker) as execute, _pausing(worker):
+    news = _News(store, report)
+    with (
+        _stoppable(worker) as stopped,
+        _workers(workforce, worker, say) as execute,
+        _pausing(worker),
+        Division(store) as division,
+    ):
 
         def is_over() -> bool:
             return stopped.is_set() or (end is not None and time.monotonic() > end)
 
-        def is_done(task: Task) -> bool:
-            return {run.key for run in task} <= store.done()
-
         for runs in rounds:
-            tasks = leave_out_done(make_tasks(runs, worker.problems), store.done())
+            tasks = make_tasks(runs, worker.problems)
             while tasks:
                 finished: set[str] = set()
-                for records in execute(worker, pending(tasks, is_done=is_done, is_over=is_over)):
+                for records in execute(worker, division.pending(tasks, is_over=is_over)):
                     # Nothing comes of a network that has paused, or that somebody else trains.
                     finished |= _keep(records, store, worker, origins)
-                    if records and report is not None:
-                        report(records)
+                    division.settle(finished)
+                    news.tell(records)
+                    news.look()
+                division.let_go()
                 if is_over():  # perhaps in the middle of a round
                     worker.resume()
                     return len(store.done()) >= total
-                known = finished | store.done()
+                known = finished | news.look()
                 tasks = [task for task in tasks if not {run.key for run in task} <= known]
                 if tasks and not finished:
                     stopped.wait(_LOOK)
+    clear_claims(store.folder)
     return True
+
+
+class _News:
+    """Tells of records: those of this process as they are made, those of others when they are seen.
+
+    Args:
+        store: Where all of them are.
+        report: Who is told; None if nobody is.
+    """
+
+    def __init__(self, store: Store, report: Report | None) -> None:
+        self._store, self._report = store, report
+        self._told = store.done()
+
+    def tell(self, records: Sequence[RunRecord]) -> None:
+        """Tell of records that were made here."""
+        self._told |= {record.run.key for record in records}
+        if records and self._report is not None:
+            self._report(records)
+
+    def look(self) -> set[str]:
+        """Tell of records that others have made since; return the keys of all runs."""
+        found = self._store.records()
+        self.tell([record for key, record in found.items() if key not in self._told])
+        return set(found)
 
 
 def _keep(
@@ -222,7 +261,7 @@ def _pausing(worker: Worker) -> Iterator[None]:
 
 @contextmanager
 def _workers(
-    workforce: Workforce, worker: Worker
+    workforce: Workforce, worker: Worker, say: Callable[[str], None] | None
 ) -> Iterator[Callable[..., Iterator[list[RunRecord]]]]:
     """Give the function that does tasks, and keep alive for a while what it needs."""
     jobs = workforce.jobs
@@ -230,8 +269,9 @@ def _workers(
         from regaug.runs.ray_executor import run_on_ray, running_ray
 
         gpus = workforce.gpus_per_run
-        with running_ray(jobs=jobs, address=workforce.ray_address, gpus=gpus):
-            yield partial(run_on_ray, jobs=jobs, gpus=gpus)
+        cluster = Cluster.find(workforce.ray_address, workforce.ray_runtime_env)
+        with running_ray(cluster, jobs=jobs, gpus=gpus):
+            yield partial(run_on_ray, jobs=jobs, gpus=gpus, say=say)
     elif jobs == 1:
         yield run_here
     else:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from regaug._files import explain, remove_leftovers
+from regaug._files import remove_leftovers
 from regaug.exceptions import CheckpointError, StoreError
 from regaug.runs.claims import Claim
 from regaug.runs.run import Run
@@ -50,10 +50,7 @@ class Unfinished(Checkpoints):
 
     def claim(self) -> Claim | None:
         """Say that this process trains the run; None if another one does."""
-        try:
-            return Claim.take(self.folder / CLAIM)
-        except OSError as error:
-            raise StoreError(f"Could not write to {self.folder}: {explain(error)}") from error
+        return Claim.take(self.folder / CLAIM)
 
     def is_due(self) -> bool:
         """Tell whether saving now takes a small part of the time since it was done last."""

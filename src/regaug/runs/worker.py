@@ -18,6 +18,7 @@ from regaug.runs.run import Run
 from regaug.runs.unfinished import CHECKPOINTS, Unfinished, clear_all
 from regaug.training import RunResult, Settings, fit, fit_many
 from regaug.training.baselines import fit_baseline
+from regaug.training.deadline import Deadline, Until
 from regaug.training.estimators import NewRows, fit_estimator
 from regaug.training.logged import LoggedResult, LoggedTraining
 from regaug.training.scores import MOST_TRAINING_ROWS
@@ -53,7 +54,7 @@ class Worker:
         problems: Sequence[Problem],
         *,
         details: bool = False,
-        until: float | None = None,
+        until: Until | None = None,
         folder: str | Path | None = None,
     ) -> None:
         self.problems: Mapping[str, Problem] = {problem.name: problem for problem in problems}
@@ -148,7 +149,8 @@ class Worker:
         """Train one net by itself; None if it has paused, or somebody else does it."""
         if self.folder is None or not self._is_kept(run) or not self.folder.is_dir():
             return self._train(run)[0]
-        unfinished = Unfinished(self.folder, run, until=self.until, flag=self._flag)
+        until = self.until.until if isinstance(self.until, Deadline) else self.until
+        unfinished = Unfinished(self.folder, run, until=until, flag=self._flag)
         claim = unfinished.claim()
         if claim is None:
             return None

@@ -2,7 +2,8 @@
 
 import tempfile
 import time as clock
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
@@ -22,12 +23,15 @@ from regaug.formatting import count
 from regaug.methods import SMOGN
 from regaug.metrics import FOCUSES, Focus, MetricName, focus_of, focused
 from regaug.problems import MOST_ROWS, Problem
+from regaug.runs.claims import alone
 from regaug.runs.factories import Factory
 from regaug.runs.origins import Origins
 from regaug.runs.registrations import check_methods
+from regaug.runs.run import run_key
 from regaug.runs.sharing import borrow
 from regaug.runs.store import Store
 from regaug.runs.tasks import Executor, Workforce, do_runs
+from regaug.runs.versions import check_store
 from regaug.runs.worker import Worker
 from regaug.studies.budget import Asked, Budget
 from regaug.studies.config import Fair, Search
@@ -54,6 +58,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+# What one process at a time does in the folder of a study.
+_TURN = "turn.json"
 AnyData: TypeAlias = "Problem | Data | list[Split] | tuple[Split, ...] | str | Path | pd.DataFrame"
 
 
@@ -74,9 +80,10 @@ def compare(
     quick: bool = False,
     independent: bool = False,
     search: Search = "random",
-    jobs: int = 1,
+    jobs: int | None = None,
     executor: Executor = "process",
     ray_address: str | None = None,
+    ray_runtime_env: object = None,
     gpus_per_run: float = 0.0,
     max_minutes: float | None = None,
     epochs: int | None = None,
@@ -127,10 +134,15 @@ def compare(
         search: ``"random"`` draws the settings of the methods before anything runs; ``"tpe"``
             learns them, in rounds of five, from the validation errors of a method's earlier ones
             on all splits.
-        jobs: Worker processes; 1 works in this one. The result does not depend on it.
+        jobs: Worker processes; 1 works in this one. None is 1, and all CPUs of a Ray cluster. The
+            result does not depend on it.
         executor: ``"process"``, or ``"ray"`` for workers on Ray, which is an extra. The result does
             not depend on it either.
-        ray_address: Where a Ray cluster listens; None starts Ray on this machine.
+        ray_address: Where a Ray cluster listens; None takes that of ``RAY_ADDRESS``, and starts Ray
+            on this machine if there is none.
+        ray_runtime_env: What Ray gives to its workers, such as regaug where a node has none: a dict
+            as ``ray.init`` takes it, a JSON file with one, a wheel or a folder that is sent there,
+            or names of packages for pip.
         gpus_per_run: Graphics cards that Ray reserves for every run, such as 1 or 0.5. Without it
             Ray gives none; processes of this machine take the first one there is. Untried.
         max_minutes: Start nothing new after so many minutes, and report on what is finished. The
@@ -145,7 +157,8 @@ def compare(
             folder that is named after the table and what was asked for, such as
             ``out/houses/quick``: every finished run, what is known of the data, the report and the
             model. The same call continues there. ``study.folder`` says where it is, and
-            ``out/houses/latest`` leads to the newest. None forgets.
+            ``out/houses/latest`` leads to the newest. Several processes, on any number of machines,
+            that make the same call at the same time share the work. None forgets.
         progress: True for a progress bar, or a function that is told how far it has come.
         model: What is trained on a table or splits: None or ``"nets"`` for the nets for tables; a
             regressor (``"ridge"``, ``"boosting"``, ``"trees"``, ``"gp"``, any of scikit-learn, or
@@ -159,7 +172,16 @@ def compare(
         The study; ``print(study)`` shows the table and says what it means.
     """
     start = clock.monotonic()
-    workforce = Workforce(jobs, executor, ray_address, max_minutes, gpus_per_run)
+    workforce = Workforce(
+        1 if jobs is None else jobs,
+        executor,
+        ray_address,
+        max_minutes,
+        gpus_per_run,
+        ray_runtime_env,
+    )
+    workforce = workforce.for_cluster() if jobs is None else workforce
+    jobs = workforce.jobs
     relevance = None if focus is None or focus in FOCUSES else focus
     if relevance is not None:
         check_relevance(relevance, metric, methods)
@@ -213,37 +235,57 @@ def compare(
         max_minutes,
         quick,
     )
-    if problem.kind == "network":
-        plan = _plan_network(problem, asked, out, seed=seed, search=search, jobs=jobs)
-        if max_minutes is not None and plan.budget is not None:
-            latest = plan.budget.latest(max_minutes, (clock.monotonic() - start) / 60)
-            workforce = replace(workforce, max_minutes=latest)
-    else:
-        problem = _with_epochs(problem, asked)
-        plan = make_plan(
-            problem, methods=methods, trials=trials, seed=seed, quick=quick, search=search
-        )
     source = table if isinstance(table, Data) else None
+    root = None if out is None else Path(out).expanduser()
+    with _planning(root, problem, asked):
+        if problem.kind == "network":
+            plan = _plan_network(problem, asked, root, seed=seed, search=search, jobs=jobs)
+            if max_minutes is not None and plan.budget is not None:
+                latest = plan.budget.latest(max_minutes, (clock.monotonic() - start) / 60)
+                workforce = replace(workforce, max_minutes=latest)
+        else:
+            problem = _with_epochs(problem, asked)
+            plan = make_plan(
+                problem, methods=methods, trials=trials, seed=seed, quick=quick, search=search
+            )
+        place = None
+        if root is not None:
+            wish = None if plan.budget is None else asked
+            name = name_study(plan.config, quick=quick, splits=splits, split=split, asked=wish)
+            given = _given(source, problem) | _kept(plan, asked)
+            place = claim_place(root, plan.config, name=name, given=given)
     with observing(progress) as observer:
-        if out is None:
+        if place is None:
             with tempfile.TemporaryDirectory() as path:
                 place = Place(Path(path))
                 study = run_plan(plan, place, workforce, data=source, observer=observer)
             return replace(study, folder=None)
-        wish = None if plan.budget is None else asked
-        name = name_study(plan.config, quick=quick, splits=splits, split=split, asked=wish)
-        given = _given(source, problem) | _kept(plan, asked)
-        place = claim_place(Path(out).expanduser(), plan.config, name=name, given=given)
         # Before anything is trained.
         Output(place.folder / REPORT, name="out", force=None, is_own=has_mark)
         study = run_plan(plan, place, workforce, data=source, observer=observer)
-        return _finish(study, place.folder, seed, jobs)
+        with alone(place.folder / _TURN):  # others find the model that was made
+            return _finish(study, place.folder, seed, jobs)
+
+
+@contextmanager
+def _planning(root: Path | None, problem: Problem, asked: Asked) -> Iterator[None]:
+    """Let one process plan the study of a network; others who want the same follow it.
+
+    How large such a study is depends on what was measured, so each would have planned another one.
+    """
+    if root is None or problem.kind != "network":
+        yield
+        return
+    wish: dict[str, JSON] = {"problem": problem.name, "metric": problem.metric}
+    wish |= {"asked": asked.to_dict()}
+    with alone(root / f".plan-{run_key(wish)[:16]}.json"):
+        yield
 
 
 def _plan_network(
     problem: Problem,
     asked: Asked,
-    out: str | Path | None,
+    root: Path | None,
     *,
     seed: int,
     search: Search,
@@ -251,10 +293,10 @@ def _plan_network(
 ) -> Plan:
     """Plan the study of a network: as it was planned before, if it was, and else by measuring."""
     kept = None
-    if out is not None:
+    if root is not None:
         known: dict[str, JSON] = {"problem": problem.name, "metric": problem.metric}
         known |= {"seed": seed, "search": search}
-        kept = find_about(Path(out).expanduser(), known, {"asked": asked.to_dict()})
+        kept = find_about(root, known, {"asked": asked.to_dict()})
     if kept is None:
         budget = measure_budget(problem, asked, seed=seed, jobs=jobs)
     else:
@@ -309,7 +351,8 @@ def run_plan(
         facts = describe_network(plan.problem, plan.notes, given=given)
     if facts is not None:
         write_facts(folder, facts)
-    notes += [*place.notes, *_borrow(plan, store, place)]
+    said = check_store(store) if len(store.done()) < len(plan.runs) else []
+    notes += [*place.notes, *_borrow(plan, store, place), *said]
     tell = begin(plan, store, workforce, observer, notes)
     targets = make_targets(plan.problem)
     if targets is not None:
@@ -319,9 +362,15 @@ def run_plan(
     minutes = None if plan.problem.is_stacked else workforce.max_minutes
     until = None if minutes is None else clock.time() + 60 * minutes
     worker = Worker([plan.problem], details=True, until=until, folder=folder)
-    total, origins = len(plan.runs), Origins([plan.problem])
     if do_runs(
-        worker, rounds, store, total=total, workforce=workforce, report=tell, origins=origins
+        worker,
+        rounds,
+        store,
+        total=len(plan.runs),
+        workforce=workforce,
+        report=tell,
+        origins=Origins([plan.problem]),
+        say=said.append,
     ):
         worker.forget_all()
     records = list(store.records().values())
@@ -331,7 +380,8 @@ def run_plan(
         if study.facts is not None:
             write_facts(folder, study.facts)
     planned = () if plan.budget is None else plan.budget.notes
-    return replace(study, folder=folder, data=data, planned=planned)
+    notes = [*study.notes, *said]
+    return replace(study, folder=folder, data=data, planned=planned, notes=notes)
 
 
 def _borrow(plan: Plan, store: Store, place: Place) -> list[str]:
@@ -339,7 +389,8 @@ def _borrow(plan: Plan, store: Store, place: Place) -> list[str]:
     if not place.others or len(store.done()) >= len(plan.runs):
         return []
     rounds = plan_rounds(plan.runs, store.records, config=plan.config)
-    given = borrow(rounds, store, place.others, plan.problem)
+    with alone(place.folder / _TURN):  # of two who take the same each would keep it
+        given = borrow(rounds, store, place.others, plan.problem)
     return [f"{count(number, 'run')} taken from {folder}." for folder, number in given.items()]
 
 

@@ -294,6 +294,7 @@ class Study:
         quick: bool = False,
         jobs: int = 1,
         max_minutes: float | None = None,
+        stop: str | Path | None = None,
         progress: bool | FitObserver | None = None,
     ) -> Ensemble:
         """Fit the model that the study advises: the one of ``regaug fit --from``.
@@ -310,6 +311,7 @@ class Study:
                 where that is the one that is asked for.
             jobs: Worker processes of a blend.
             max_minutes: Begin nothing new after so many minutes, and use what is finished.
+            stop: A file: the same as soon as there is one.
             progress: True for a progress bar, or a function that is told how far it has come.
         """
         if quick and (data, method, seed) == (None, None, self.config.seed) and self._has_model:
@@ -334,6 +336,7 @@ class Study:
             quick=quick,
             jobs=jobs,
             max_minutes=max_minutes,
+            stop=stop,
             progress=progress,
             **options,
         )

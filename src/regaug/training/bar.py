@@ -42,16 +42,26 @@ class Bar:
         if self._progress is not None:
             self._progress.stop()
 
+    def say(self, words: str) -> None:
+        """Say how it goes while nothing is finished."""
+        if self._progress is not None:
+            self._progress.update(self._task, description=words)
+        elif self._is_plain and time.monotonic() - self._last_line >= _PAUSE:
+            self._print(words)
+
+    def _print(self, words: str) -> None:
+        self._last_line = time.monotonic()
+        print(f"{self.unit} {self.done}/{self.total}  {words}", file=sys.stderr, flush=True)
+
     def advance(self, words: str) -> None:
         """Count one more."""
         self.done += 1
         if self._progress is not None:
             self._progress.update(self._task, advance=1, description=words)
-        elif self._is_plain:
-            now = time.monotonic()
-            if self.done == self.total or now - self._last_line >= _PAUSE:
-                self._last_line = now
-                print(f"{self.unit} {self.done}/{self.total}  {words}", file=sys.stderr, flush=True)
+        elif self._is_plain and (
+            self.done == self.total or time.monotonic() - self._last_line >= _PAUSE
+        ):
+            self._print(words)
 
 
 @contextmanager
@@ -70,5 +80,6 @@ def bar_from_first_call(unit: str) -> Iterator[Callable[..., None]]:
             # What is done again was counted before.
             while bars[0].done < done:
                 bars[0].advance(words)
+            bars[0].say(words)
 
         yield show

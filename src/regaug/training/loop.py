@@ -222,7 +222,8 @@ class _Training:
         last = self.settings.epochs
         due = [part for part, n in self.every.items() if done % n == 0 or done == last]
         errors = {part: self._error(part) for part in due}
-        loss, train, test = sum(losses) / len(losses), errors.get("train"), errors.get("test")
+        loss = self._mean_loss(losses)
+        train, test = errors.get("train"), errors.get("test")
         self.history.append(Epoch(loss, train, errors["validation"], test))
         if is_best(self.history, self.best_epoch, self.settings):
             self.best_epoch, self.best_weights = len(self.history), self._weights()
@@ -253,6 +254,15 @@ class _Training:
             self.fabric.clip_gradients(self.module, self.optimizer, max_norm=settings.clip)
         self.optimizer.step()
         return float(value)
+
+    def _mean_loss(self, losses: Sequence[float]) -> float:
+        """Return the mean over the steps of an epoch, of all processes: batches are of one size."""
+        own = sum(losses) / len(losses)
+        if self.fabric.world_size == 1:
+            return own
+        shared = torch.tensor(own, dtype=torch.float64, device=self.fabric.device)
+        torch.distributed.all_reduce(shared)
+        return shared.item() / float(self.fabric.world_size)
 
     def _share_buffers(self) -> None:
         """Give all processes the running statistics of the first one."""

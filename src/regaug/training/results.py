@@ -4,6 +4,8 @@ import math
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cache
+from importlib import metadata
 from typing import Literal
 
 import numpy as np
@@ -25,9 +27,15 @@ def versions() -> dict[str, str]:
         "regaug": __version__,
         "torch": str(torch.__version__),
         "numpy": np.__version__,
+        "sklearn": _sklearn(),
         "python": platform.python_version(),
         "machine": f"{platform.system()} {platform.machine()}",
     }
+
+
+@cache
+def _sklearn() -> str:
+    return metadata.version("scikit-learn")
 
 
 @dataclass(frozen=True)

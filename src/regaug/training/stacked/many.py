@@ -10,6 +10,7 @@ from regaug._checks import check_choice, check_integer
 from regaug.data.base import Split
 from regaug.exceptions import ArgumentError, ArgumentTypeError
 from regaug.training.bar import Bar
+from regaug.training.deadline import Until
 from regaug.training.results import RunResult
 from regaug.training.settings import Recorded, Settings
 from regaug.training.stacked.stack import Stack
@@ -29,7 +30,7 @@ def fit_many(
     initial: Sequence[Mapping[str, Tensor]] | None = None,
     dtype: torch.dtype = torch.float32,
     record: Sequence[Recorded] | Mapping[Recorded, int] = ("train", "validation", "test"),
-    until: float | None = None,
+    until: Until | None = None,
     tell: Callable[[], None] | None = None,
     progress: bool = False,
 ) -> list[RunResult]:

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from regaug.data.base import Part
 from regaug.exceptions import NonFiniteError
+from regaug.training.deadline import Until
 from regaug.training.results import Epoch, RunResult
 from regaug.training.scores import Scored, score_parts
 from regaug.training.settings import Recorded
@@ -69,7 +70,7 @@ class Stack:
         self._learner: Learner | None = None
 
     def train(
-        self, *, until: float | None = None, tell: Callable[[], None] | None = None
+        self, *, until: Until | None = None, tell: Callable[[], None] | None = None
     ) -> Iterator[tuple[Training, RunResult]]:
         """Train all runs to their ends; give each with its result when it has ended.
 
