@@ -14,6 +14,7 @@ from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
+from regaug._regular import open_regular, read_regular
 from regaug._version import __version__
 from regaug.exceptions import (
     ArgumentError,
@@ -181,7 +182,7 @@ def remove_exactly(path: Path, content: bytes) -> bool:
     aside = _temporary(path)
     try:
         os.replace(path, aside)
-        if aside.read_bytes() != content:
+        if not _holds(aside, content):
             os.replace(aside, path)
             return False
     except FileNotFoundError:
@@ -190,6 +191,12 @@ def remove_exactly(path: Path, content: bytes) -> bool:
         return False
     _remove(aside)
     return True
+
+
+def _holds(path: Path, content: bytes) -> bool:
+    with suppress(FileError):
+        return read_regular(path) == content
+    return False
 
 
 def seconds_unchanged(path: Path) -> float:
@@ -258,7 +265,9 @@ def _remove(path: Path) -> None:
 def read_json(path: Path, kind: type[T]) -> T:
     """Read a JSON file whose content must be of this type, such as ``dict``."""
     try:
-        value = _parse(path.read_bytes())
+        value = _parse(read_regular(path))
+    except FileError:
+        raise
     except OSError as error:
         raise FileError(f"Could not read {path}: {error.strerror or error}.") from error
     if value is None:
@@ -377,10 +386,13 @@ def read_tensors(path: Path) -> tuple[dict[str, "Tensor"], dict[str, object]]:
     from safetensors import SafetensorError, safe_open
 
     try:
+        open_regular(path).close()
         with safe_open(path, framework="pt") as file:
             text = (file.metadata() or {}).get("regaug", "")
             # They lie in the file until they are copied.
             tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118
+    except FileError:
+        raise
     except OSError as error:
         raise FileError(f"Cannot use {path}: {error.strerror or error}.") from error
     except (SafetensorError, *MALFORMED) as error:

@@ -6,6 +6,7 @@ from pathlib import Path
 from regaug import _files
 from regaug._files import entry
 from regaug._outputs import Output
+from regaug._regular import read_regular
 from regaug._version import __version__
 from regaug.ensemble.contents import Contents
 from regaug.exceptions import CheckpointError, DataError, FileError, RegaugError
@@ -75,7 +76,7 @@ def read_state(folder: Path) -> dict[str, object]:
             raise _unusable(folder, f"it has format {version}, and this one reads {VERSION}.")
         _files.check_format(folder / JSON, version, VERSION, document.get("regaug"))
         tensors, about = _files.read_tensors(folder / TENSORS)
-        is_intact = _files.is_sealed((folder / JSON).read_bytes())
+        is_intact = _files.is_sealed(read_regular(folder / JSON))
         if not is_intact or document.get("tensors") != about["tensors"]:
             raise DataError(f"`{JSON}` must fit {TENSORS}.")
         return unpack(document.get("state"), tensors)

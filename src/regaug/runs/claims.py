@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from regaug._files import MALFORMED, create_whole, dump, remove_exactly, seconds_unchanged
+from regaug._regular import read_regular
 
 # Seconds after which the time of a claim is renewed, and after which one that is not is nobody's.
 BEAT, EXPIRY = 5.0, 60.0
@@ -79,7 +80,7 @@ def _is_nobodys(path: Path, content: bytes) -> bool:
 def _content(path: Path) -> bytes:
     """Return what is in a claim; nothing if it is gone."""
     with suppress(OSError):
-        return path.read_bytes()
+        return read_regular(path)
     return b""
 
 
