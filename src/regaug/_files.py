@@ -33,6 +33,7 @@ T = TypeVar("T")
 JSON: TypeAlias = "Mapping[str, JSON] | Sequence[JSON] | str | int | float | None"
 
 FORMAT = 1
+LONGEST = 500  # characters that an error says of a file
 DAY = 24 * 3600.0  # seconds after which a half-written file is nobody's: its process was killed
 PLAIN = (str, int, type(None))  # JSON keeps them as they are, and bool, which is an int
 MALFORMED = (AttributeError, LookupError, TypeError, ValueError, RecursionError)
@@ -292,7 +293,9 @@ def read_optional(
         return make(values)
     except (ArgumentError, FileError) as error:
         place = "" if isinstance(error, FileError) else f"Cannot use {path}: "
-        raise StoreError(f"{place}{error} Delete it, and {without}.") from error
+        reason = str(error)  # which may quote what is in the file
+        reason = reason if len(reason) <= LONGEST else f"{reason[:LONGEST]} ..."
+        raise StoreError(f"{place}{reason} Delete it, and {without}.") from error
 
 
 def _parse(text: str | bytes) -> object:

@@ -11,6 +11,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from regaug._files import MALFORMED
 from regaug.data.tabular.charsets import to_utf8
 from regaug.data.tabular.layout import find_header
 from regaug.data.tabular.numerals import Decimal
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 STANDARD_INPUT = "-"
 ENDINGS = ".csv, .tsv, .tab, .txt, .jsonl, .ndjson (each also .gz), .xlsx, .parquet, .feather"
 _DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": ","}
+# Arrow's errors are children of these; what it reads of pandas may be anything.
+ARROW = (OSError, MemoryError, NotImplementedError, *MALFORMED)
 _HEAD = 100  # rows that show where the header of a sheet is
 
 
@@ -199,7 +202,7 @@ def _read_parquet(path: Path) -> "pd.DataFrame":
 
     try:
         return pd.read_parquet(path)
-    except (OSError, ValueError) as error:  # Arrow's errors are children of these
+    except ARROW as error:
         raise DataError(f"{path} cannot be read as Parquet: {error}") from error
 
 
@@ -213,9 +216,11 @@ def _read_arrow(path: Path) -> "pd.DataFrame":
             table = pa.ipc.open_file(pa.BufferReader(data)).read_all()
         except pa.ArrowInvalid:
             table = pa.ipc.open_stream(pa.BufferReader(data)).read_all()
-    except (OSError, ValueError) as error:
+        return _from_arrow(table)
+    except DataError:
+        raise
+    except ARROW as error:
         raise DataError(f"{path} cannot be read as a Feather or Arrow file: {error}") from error
-    return _from_arrow(table)
 
 
 def _from_arrow(source: object) -> "pd.DataFrame":
