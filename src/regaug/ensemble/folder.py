@@ -9,6 +9,7 @@ from regaug._outputs import Output
 from regaug._regular import read_regular
 from regaug._version import __version__
 from regaug.ensemble.contents import Contents
+from regaug.ensemble.probe import check_predictions
 from regaug.exceptions import CheckpointError, DataError, FileError, RegaugError
 from regaug.training.state import pack, unpack
 
@@ -45,7 +46,9 @@ def read_model(folder: Path) -> Contents:
     """Read a model, or say in a ``CheckpointError`` why it cannot be used."""
     state = read_state(folder)
     try:
-        return Contents.from_state(state)
+        model = Contents.from_state(state)
+        check_predictions(model)
+        return model
     except RegaugError as error:
         raise _unusable(folder, str(error)) from error
 
