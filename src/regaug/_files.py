@@ -47,9 +47,13 @@ HINTS = {
 }
 
 
-def explain(error: OSError) -> str:
-    """Return what the system said, and the way out."""
+def explain(error: OSError, folder: Path | None = None) -> str:
+    """Return what the system said, and the way out; of a full disk how much of it is free."""
     hint = HINTS.get(error.errno or 0, "Run the same command again when that is solved.")
+    if error.errno in FULL and folder is not None:
+        with suppress(OSError):
+            free = shutil.disk_usage(folder).free
+            hint = f"The disk of {folder.resolve()} has {free / 2**20:,.1f} MB left. {hint}"
     return f"{error.strerror or error}. {hint}"
 
 
@@ -79,7 +83,7 @@ def write_whole(path: Path, write: Callable[[Path], object], *, sync: bool = Tru
     except RegaugError:
         raise
     except OSError as error:
-        raise FileError(f"Could not write {path}: {explain(error)}") from error
+        raise FileError(f"Could not write {path}: {explain(error, path.parent)}") from error
     finally:
         _remove(temporary)
     if sync:

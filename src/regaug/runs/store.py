@@ -290,4 +290,4 @@ def _differences(was: Any, now: Any, place: str = "") -> list[str]:
 
 
 def _failed(action: str, folder: Path, error: OSError) -> StoreError:
-    return StoreError(f"Could not {action} the store {folder}: {explain(error)}")
+    return StoreError(f"Could not {action} the store {folder}: {explain(error, folder)}")
