@@ -111,7 +111,7 @@ def test_want_of_memory_or_space_is_a_sentence(fails, table, monkeypatch, error,
         raise error
 
     monkeypatch.setattr("regaug.cli.options.open_data", raise_it)
-    assert words in fails("dimension", table)
+    assert words in fails("dimension", table, "--target", "y")
     assert module.say_lack(ValueError("x")) is None
 
 

@@ -12,8 +12,8 @@ from regaug.cli.augment import augment
 from regaug.cli.compare import compare
 from regaug.cli.dimension import dimension
 from regaug.cli.fit import fit
-from regaug.cli.predict import predict
 from regaug.cli.lacks import say_lack
+from regaug.cli.predict import predict
 from regaug.cli.report import report
 from regaug.cli.reproduce import reproduce
 from regaug.cli.wording import reword
