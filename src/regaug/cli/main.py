@@ -16,6 +16,7 @@ from regaug.cli.lacks import say_lack
 from regaug.cli.predict import predict
 from regaug.cli.report import report
 from regaug.cli.reproduce import reproduce
+from regaug.cli.waiting import wait_asleep
 from regaug.cli.wording import reword
 from regaug.exceptions import RegaugError, ScriptError, UnknownNameError
 from regaug.formatting import printable
@@ -100,6 +101,7 @@ def regaug(
 
 def main() -> None:
     """Run the command line of this process."""
+    wait_asleep()
     sys.exit(app())
 
 

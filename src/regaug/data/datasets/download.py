@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, BinaryIO, cast
+from typing import IO, TYPE_CHECKING
 
 from regaug._checks import check_choice
 from regaug._files import write_whole
@@ -62,9 +62,8 @@ def digest(path: Path, kind: str) -> str:
     summed = hashlib.new(algorithm, usedforsecurity=False)
     if kind == "gitblob":
         summed.update(b"blob %d\0" % path.stat().st_size)
-    opened = cast("BinaryIO", gzip.open(path)) if kind == "unpacked" else path.open("rb")
     try:
-        with opened as file:
+        with gzip.open(path) if kind == "unpacked" else path.open("rb") as file:
             while piece := file.read(_PIECE):
                 summed.update(piece)
                 if file.tell() > MOST_UNPACKED:
