@@ -25,11 +25,12 @@ from regaug.integrations.sklearn import AugmentedMLPRegressor
 fit = lambda n: AugmentedMLPRegressor(max_iter=2, early_stopping=False).fit(x[:n], y[:n])
 """,
     "fit_many": """
-from regaug.data.arrays import ArrayData
+from regaug.data import ArrayData, Info
 from regaug.training import Settings
 from regaug.training.stacked import fit_many
 def fit(n):
-    split = ArrayData(x[:n], y[:n]).split(seed=0)
+    info = Info("rows", task="table", metric="rmse", split="At random.")
+    split = ArrayData(x[:n], y[:n], info=info).split(seed=0)
     fit_many(split, "mixup", [Settings(epochs=1, seed=seed) for seed in range(4)])
 """,
 }
