@@ -53,7 +53,7 @@ def explain(error: OSError, folder: Path | None = None) -> str:
     if error.errno in FULL and folder is not None:
         with suppress(OSError):
             free = shutil.disk_usage(folder).free
-            hint = f"The disk of {folder.resolve()} has {free / 2**20:,.1f} MB left. {hint}"
+            hint = f"{hint} The disk of {folder.resolve()} has {free / 2**20:,.1f} MB left."
     return f"{error.strerror or error}. {hint}"
 
 
