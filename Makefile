@@ -7,7 +7,7 @@ DOCS_READY := $(VENV)/.docs-ready
 PYTEST := $(BIN)/python -m pytest --numprocesses logical --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all check format bench pictures findings field tables docs docs-check wheel surface clean
+.PHONY: help setup demo test test-all fuzz coverage check format bench pictures findings field tables docs docs-check wheel surface clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/ -/'
@@ -27,6 +27,12 @@ test: $(READY)  ## run the tests and the examples in the docs, on all cores
 
 test-all: $(READY)  ## the same with the slow tests
 	$(PYTEST)
+
+fuzz: $(READY)  ## read changed tables, models, studies and checkpoints for 15 minutes
+	$(BIN)/python -m tests.fuzz --seconds 900
+
+coverage: $(READY)  ## run the tests, say which lines of src none of them reaches
+	$(PYTEST) --cov --cov-report=term-missing:skip-covered -m "not slow"
 
 check: $(READY)  ## formatting, lint, types
 	$(BIN)/ruff format --check .

@@ -2,7 +2,7 @@
 
     python -m benchmarks [part ...]
 
-Parts: kernel, step, stacks, samplers, recurrence, estimator, network, imports.
+Parts: kernel, step, stacks, samplers, recurrence, estimator, network, busy, imports.
 
 Exit code 1 if a budget does not hold.
 """
@@ -22,7 +22,17 @@ import torch
 import regaug
 from benchmarks.timing import Row
 
-PARTS = ("kernel", "step", "stacks", "samplers", "recurrence", "estimator", "network", "imports")
+PARTS = (
+    "kernel",
+    "step",
+    "stacks",
+    "samplers",
+    "recurrence",
+    "estimator",
+    "network",
+    "busy",
+    "imports",
+)
 THREADS = 2
 RESULTS = Path(__file__).parent / "results" / "budgets.json"
 

@@ -14,6 +14,7 @@ from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
+from regaug._regular import open_regular, read_regular
 from regaug._version import __version__
 from regaug.exceptions import (
     ArgumentError,
@@ -32,6 +33,7 @@ T = TypeVar("T")
 JSON: TypeAlias = "Mapping[str, JSON] | Sequence[JSON] | str | int | float | None"
 
 FORMAT = 1
+LONGEST = 500  # characters that an error says of a file
 DAY = 24 * 3600.0  # seconds after which a half-written file is nobody's: its process was killed
 PLAIN = (str, int, type(None))  # JSON keeps them as they are, and bool, which is an int
 MALFORMED = (AttributeError, LookupError, TypeError, ValueError, RecursionError)
@@ -45,9 +47,13 @@ HINTS = {
 }
 
 
-def explain(error: OSError) -> str:
-    """Return what the system said, and the way out."""
+def explain(error: OSError, folder: Path | None = None) -> str:
+    """Return what the system said, and the way out; of a full disk how much of it is free."""
     hint = HINTS.get(error.errno or 0, "Run the same command again when that is solved.")
+    if error.errno in FULL and folder is not None:
+        with suppress(OSError):
+            free = shutil.disk_usage(folder).free
+            hint = f"{hint} The disk of {folder.resolve()} has {free / 2**20:,.1f} MB left."
     return f"{error.strerror or error}. {hint}"
 
 
@@ -77,7 +83,7 @@ def write_whole(path: Path, write: Callable[[Path], object], *, sync: bool = Tru
     except RegaugError:
         raise
     except OSError as error:
-        raise FileError(f"Could not write {path}: {explain(error)}") from error
+        raise FileError(f"Could not write {path}: {explain(error, path.parent)}") from error
     finally:
         _remove(temporary)
     if sync:
@@ -181,7 +187,7 @@ def remove_exactly(path: Path, content: bytes) -> bool:
     aside = _temporary(path)
     try:
         os.replace(path, aside)
-        if aside.read_bytes() != content:
+        if not _holds(aside, content):
             os.replace(aside, path)
             return False
     except FileNotFoundError:
@@ -190,6 +196,12 @@ def remove_exactly(path: Path, content: bytes) -> bool:
         return False
     _remove(aside)
     return True
+
+
+def _holds(path: Path, content: bytes) -> bool:
+    with suppress(FileError):
+        return read_regular(path) == content
+    return False
 
 
 def seconds_unchanged(path: Path) -> float:
@@ -258,7 +270,9 @@ def _remove(path: Path) -> None:
 def read_json(path: Path, kind: type[T]) -> T:
     """Read a JSON file whose content must be of this type, such as ``dict``."""
     try:
-        value = _parse(path.read_bytes())
+        value = _parse(read_regular(path))
+    except FileError:
+        raise
     except OSError as error:
         raise FileError(f"Could not read {path}: {error.strerror or error}.") from error
     if value is None:
@@ -283,7 +297,9 @@ def read_optional(
         return make(values)
     except (ArgumentError, FileError) as error:
         place = "" if isinstance(error, FileError) else f"Cannot use {path}: "
-        raise StoreError(f"{place}{error} Delete it, and {without}.") from error
+        reason = str(error)  # which may quote what is in the file
+        reason = reason if len(reason) <= LONGEST else f"{reason[:LONGEST]} ..."
+        raise StoreError(f"{place}{reason} Delete it, and {without}.") from error
 
 
 def _parse(text: str | bytes) -> object:
@@ -377,10 +393,13 @@ def read_tensors(path: Path) -> tuple[dict[str, "Tensor"], dict[str, object]]:
     from safetensors import SafetensorError, safe_open
 
     try:
+        open_regular(path).close()
         with safe_open(path, framework="pt") as file:
             text = (file.metadata() or {}).get("regaug", "")
             # They lie in the file until they are copied.
             tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118
+    except FileError:
+        raise
     except OSError as error:
         raise FileError(f"Cannot use {path}: {error.strerror or error}.") from error
     except (SafetensorError, *MALFORMED) as error:

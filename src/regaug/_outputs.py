@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from regaug._files import explain
+from regaug._regular import open_regular
 from regaug.exceptions import ArgumentError, FileError, OverwriteError, RegaugError
 
 # How a page or a picture says who wrote it, near its beginning or its end.
@@ -133,7 +134,7 @@ def check_own_folder(folder: Path, mark: str, *, name: str = "out") -> None:
 def has_mark(path: Path) -> bool:
     """Tell whether a page or a picture says that regaug has written it."""
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             start = file.read(_LOOKED_AT)
             file.seek(max(file.tell(), os.fstat(file.fileno()).st_size - _LOOKED_AT))
             end = file.read()

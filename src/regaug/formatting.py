@@ -1,6 +1,7 @@
 """Numbers, times, intervals and lists as a reader sees them, and tables of text."""
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
@@ -138,8 +139,27 @@ def count(number: int, noun: str) -> str:
 
 
 def sentences(*parts: str) -> str:
-    """Put sentences together, empty ones left out."""
-    return " ".join(part for part in parts if part)
+    """Put sentences together for a terminal, empty ones left out."""
+    return printable(" ".join(part for part in parts if part))
+
+
+# What a terminal acts on: control characters but for the end of a line and the tab, marks that
+# turn the direction of writing, and half characters.
+_ACTS = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+
+
+def printable(text: str) -> str:
+    r"""Return a text for a terminal: what would move its cursor or change colors is written out.
+
+    Names of columns, groups and files are other people's.
+
+    Example:
+        >>> print(printable("size\x1b[2J"))
+        size\x1b[2J
+    """
+    return _ACTS.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
 
 
 @dataclass(frozen=True)
@@ -153,13 +173,15 @@ class TextTable:
 
     def __str__(self) -> str:
         """Return the table with its columns lined up, for a terminal or a pipe."""
-        lines = [self.header, *self.rows]
+        lines = [[printable(cell) for cell in line] for line in (self.header, *self.rows)]
         widths = [max(len(line[i]) for line in lines) for i in range(len(self.header))]
         shown = [
             "  ".join(f"{cell:{w}}" for cell, w in zip(line, widths, strict=True)).rstrip()
             for line in lines
         ]
-        return "\n".join([*filter(None, [self.title]), *shown, *self.notes])
+        beside = map(printable, [*filter(None, [self.title]), *self.notes])
+        title = [next(beside)] if self.title else []
+        return "\n".join([*title, *shown, *beside])
 
     def to_html(self) -> str:
         """Return the table for a notebook, with its title and the sentences below."""

@@ -419,3 +419,30 @@ def test_known_sheets_are_found_in_a_compiled_call_too():
     compiled = torch.compile(other, backend="eager")
     for expected, found in zip(plain(x[:16], y[:16]), compiled(x[:16], y[:16]), strict=True):
         torch.testing.assert_close(found, expected)
+
+
+@pytest.mark.parametrize("neighbors", ["batch", 12])
+@pytest.mark.parametrize("scale", [1e-30, 1e-20, 1e-10, 1e-3, 1e-2, 1.0, 1e10, 1e30])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_new_rows_stay_within_the_neighborhood_s_size_whatever_the_units(neighbors, scale, dtype):
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(64, 3, generator=generator, dtype=torch.float64)
+    y = x.square().sum(dim=1) / 3
+    joint = torch.cat([x, y[:, None]], dim=1)
+    widest = float(torch.cdist(joint, joint).max())
+    x, y = (scale * x).to(dtype), (scale * y).to(dtype)
+    for d in ("two_nn", 2):
+        augment = CEMS(0.1, neighbors=neighbors, d=d).fit(x, y)
+        new_x, new_y = augment(x, y)
+        moved = torch.cat([new_x - x, (new_y - y)[:, None]], dim=1).double() / scale
+        # Steps of a few sizes are taken as the paper has them, and its parabolas lead further.
+        assert moved.norm(dim=1).max() < (10.0 if scale == 1e-2 else 2.0) * widest
+        if scale <= 1.0:
+            assert moved.abs().max() > 0.0
+
+
+def test_nearly_equal_neighbors_throw_no_row_out_of_the_data():
+    x = torch.cat([torch.randn(40, 2), torch.zeros(20, 2) + 1e-7 * torch.randn(20, 2)]).double()
+    y = x.sum(dim=1)
+    new_x, new_y = CEMS(0.3, neighbors=8, d=2).fit(x, y)(x, y)
+    assert torch.cat([new_x, new_y[:, None]], dim=1).abs().max() < 20.0

@@ -109,14 +109,21 @@ HOSTILE = {
     f"{NETS}/settings/method_settings": [None, {"rho": 0.5}, {1: 2}, {"place": {"a": 1}}],
     f"{NETS}/settings/metric": ["__import__", []],
     f"{NETS}/log": [0, "no", None],
-    f"{NETS}/outputs/std": [[1.0], [1.0, 0.0], [1.0, float("nan")]],
+    f"{NETS}/outputs/std": [[1.0], [1.0, 0.0], [1.0, float("nan")], [1.0, 1e308]],
     f"{NETS}/predictors": [[], [{}], None],
     "low": [None, torch.zeros(1).double(), torch.full((2,), 1e9).double(), torch.zeros(2)],
     "high": [None, 5.0, torch.full((2,), float("inf")).double()],
     "made_by": [None, [], {"torch": 2}],
     "encoder": ["", "{}", 5, '{"format": "regaug-encoder"}'],
     "inputs": [None, {}, {"mean": [], "std": []}, {"mean": [0.0], "std": [1.0]}],
-    "outputs/std": [[1.0], [1.0, 0.0], [1.0, float("nan")], [1.0, float("inf")], [1, 10**400]],
+    "outputs/std": [
+        [1.0],
+        [1.0, 0.0],
+        [1.0, float("nan")],
+        [1.0, float("inf")],
+        [1, 10**400],
+        [1e308, 1.0],
+    ],
     "outputs/mean": [["a", "b"], [[0.0], [0.0]], None, "ab"],
     "log": [0, "no", None],
     f"{NETS}/form": [None, {}, []],
@@ -273,3 +280,23 @@ def test_the_checks_accept_what_was_written(folder):
     assert Ensemble.load(folder).targets == ("price", "tax")
     document = json.loads((folder / "model.json").read_text())
     assert document["state"]["components"][0]["form"]["hidden"] == [16, 8]
+
+
+@pytest.mark.parametrize(
+    ("path", "times", "words"),
+    [
+        ("floor", 1e306, "its intervals are not finite"),
+        ("scores", 1e306, "its intervals are not finite"),
+    ],
+)
+def test_a_model_of_finite_numbers_that_predicts_none_is_refused(folder, path, times, words):
+    state = read_state(folder)
+    value = state
+    for key in path.split("/"):
+        value = value[int(key)] if isinstance(value, list) else value[key]
+    large = value * times
+    change(state, path, large)
+    change(state, "outputs/std", [1e4, 1e4])
+    write_state(folder, state)
+    with pytest.raises(CheckpointError, match=words):
+        Ensemble.load(folder)

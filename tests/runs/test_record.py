@@ -39,7 +39,7 @@ def scores_of(groups):
 
 
 scores = scores_of(st.dictionaries(names, scores_of(st.just({})), max_size=2))
-rows = st.lists(st.lists(optional, min_size=1, max_size=2), max_size=3)
+pairs = st.lists(st.tuples(*[st.tuples(optional, optional).map(list)] * 2), max_size=3)
 curves = st.lists(optional, max_size=4)
 records = st.builds(
     RunRecord,
@@ -61,7 +61,9 @@ records = st.builds(
     curves=st.fixed_dictionaries(
         {}, optional=dict.fromkeys(("loss", "train", "validation", "test"), curves)
     ),
-    sample=st.builds(Sample, rows, rows),
+    sample=pairs.map(
+        lambda own: Sample(*map(list, zip(*own, strict=True))) if own else Sample([], [])
+    ),
 )
 
 

@@ -579,7 +579,7 @@ def test_a_disk_that_cannot_be_read_is_an_error(tmp_path, monkeypatch):
     def fail(*_, **__):
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
-    monkeypatch.setattr(module, "open", fail, raising=False)
+    monkeypatch.setattr(module, "open_regular", fail)
     with pytest.raises(StoreError, match="Could not read the store .*: Input/output error. Run"):
         store.records()
 

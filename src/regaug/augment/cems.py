@@ -63,8 +63,10 @@ class CEMS(TakesWhole[CEMSParams]):
 
     Args:
         sigma: Standard deviation of the step in every tangent direction, at least 0, in the units
-            of the joint rows: standardize the columns first. Keep it below the radius of a
-            neighborhood; beyond that the quadratic function is extrapolated.
+            of the joint rows, as in the paper: standardize the columns first. Keep it below the
+            radius of a neighborhood; beyond that the quadratic function is extrapolated. A step of
+            more than 3 times its size is one of its size: new rows do not leave the data,
+            whatever their units are.
         d: Dimension of the sheet: an int (clamped to the batch), ``"two_nn"`` for the intrinsic
             dimension of each batch, or ``"two_nn_data"`` for that of the training set, which
             :meth:`fit` estimates. A batch in which the dimension cannot be estimated (fewer than

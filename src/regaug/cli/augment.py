@@ -48,6 +48,7 @@ def augment(
     seed: Annotated[
         int, typer.Option(metavar="N", min=0, help="The same seed gives the same rows.")
     ] = 0,
+    safe_csv: options.SafeCSV = False,
     force: options.Force = False,
     as_json: options.AsJSON = False,
 ) -> None:
@@ -77,7 +78,7 @@ def augment(
     new = generate(
         data, method=method, rows=rows, seed=seed, method_settings=changes, append=append
     )
-    options.write_table(new, place)
+    options.write_table(new, place, safe=safe_csv)
     columns = data.frame.columns if isinstance(data, Table) else new.columns
     left_out = [name for name in columns if name not in new.columns]
     own_rows, moments = len(new) - rows, Moments.of(data, new.tail(rows))

@@ -12,11 +12,14 @@ from regaug.cli.augment import augment
 from regaug.cli.compare import compare
 from regaug.cli.dimension import dimension
 from regaug.cli.fit import fit
+from regaug.cli.lacks import say_lack
 from regaug.cli.predict import predict
 from regaug.cli.report import report
 from regaug.cli.reproduce import reproduce
+from regaug.cli.waiting import wait_asleep
 from regaug.cli.wording import reword
 from regaug.exceptions import RegaugError, ScriptError, UnknownNameError
+from regaug.formatting import printable
 
 FAILED, WRONG_USAGE = 1, 2
 
@@ -30,12 +33,18 @@ class Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except ScriptError as error:  # about the user's own code, in its own words
-            typer.echo(f"Error: {error}", err=True)
+            typer.echo(f"Error: {printable(str(error))}", err=True)
             raise typer.Exit(FAILED) from error
         except RegaugError as error:
-            typer.echo(f"Error: {reword(str(error), self._options(ctx, given))}", err=True)
+            message = printable(reword(str(error), self._options(ctx, given)))
+            typer.echo(f"Error: {message}", err=True)
             is_misspelled = isinstance(error, UnknownNameError)
             raise typer.Exit(WRONG_USAGE if is_misspelled else FAILED) from error
+        except (MemoryError, ImportError, OSError) as error:
+            if (lack := say_lack(error)) is None:
+                raise
+            typer.echo(f"Error: {printable(lack)}", err=True)
+            raise typer.Exit(FAILED) from error
 
     def _options(self, ctx: Any, given: list[str]) -> dict[str, str]:
         """Return what the options of the command that is run are called, by argument."""
@@ -92,6 +101,7 @@ def regaug(
 
 def main() -> None:
     """Run the command line of this process."""
+    wait_asleep()
     sys.exit(app())
 
 

@@ -16,7 +16,7 @@ from regaug._outputs import Output
 from regaug._registry import unknown
 from regaug.cli import names
 from regaug.exceptions import ArgumentError, DataError, UnknownNameError
-from regaug.formatting import TextTable
+from regaug.formatting import TextTable, printable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,6 +97,14 @@ Force = Annotated[
     bool,
     typer.Option(
         "--force", help="Replace what is there, even if it is not regaug's own; never an input."
+    ),
+]
+SafeCSV = Annotated[
+    bool,
+    typer.Option(
+        "--safe-csv",
+        help="Put ' before texts that begin with =, +, - or @, which spreadsheets take for "
+        "formulas; numbers stay as they are.",
     ),
 ]
 TABLES = (".csv", ".tsv", ".parquet")
@@ -201,15 +209,19 @@ def print_table(text: TextTable, *, wide: TextTable | None = None) -> None:
         return
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     if wide is not None and Console().width > max(map(len, str(wide).splitlines())):
         text = wide
-    table = Table(*text.header, title=text.title or None, title_justify="left", box=None)
+    title = Text(printable(text.title)) if text.title else None
+    table = Table(title=title, title_justify="left", box=None)
+    for name in text.header:
+        table.add_column(Text(printable(name)))
     for row in text.rows:
-        table.add_row(*row)
+        table.add_row(*(Text(printable(cell)) for cell in row))
     Console().print(table)
     for note in text.notes:
-        typer.echo(note)
+        typer.echo(printable(note))
 
 
 def print_checks(checks: "Sequence[Check]") -> None:
@@ -220,11 +232,17 @@ def print_checks(checks: "Sequence[Check]") -> None:
         typer.echo(str(check))
 
 
-def write_table(frame: "pd.DataFrame", out: Output) -> None:
-    """Write a pandas frame as CSV (``.csv``, ``.tsv``) or Parquet (``.parquet``)."""
+def write_table(frame: "pd.DataFrame", out: Output, *, safe: bool = False) -> None:
+    """Write a pandas frame as CSV (``.csv``, ``.tsv``) or Parquet (``.parquet``).
+
+    With ``safe`` no cell of a CSV file is a formula: see :func:`regaug.cli.formulas.as_text`.
+    """
     from regaug._files import write_whole
+    from regaug.cli.formulas import without_formulas
 
     ending = out.path.suffix.lower()
+    if safe and ending != ".parquet":
+        frame = without_formulas(frame)
 
     def write(temporary: Path) -> None:
         if ending != ".parquet":

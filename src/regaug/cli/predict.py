@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from regaug.cli.options import AsJSON, Encoding, Force, output, print_json, write_table
+from regaug.cli.options import AsJSON, Encoding, Force, SafeCSV, output, print_json, write_table
 from regaug.formatting import percent, sentences
 
 
@@ -40,6 +40,7 @@ def predict(
             "such; otherwise they count as missing.",
         ),
     ] = False,
+    safe_csv: SafeCSV = False,
     force: Force = False,
     as_json: AsJSON = False,
 ) -> None:
@@ -70,7 +71,7 @@ def predict(
     prediction = ensemble.predict(rows, interval=level)
     # Cells of a text file as they stand there: 007 is not 7, and NA is no gap.
     frame = typed(cells) if place.path.suffix.lower() == ".parquet" else cells.frame
-    write_table(prediction.to_frame(frame), place)
+    write_table(prediction.to_frame(frame), place, safe=safe_csv)
     if as_json:
         found = {"rows": len(frame), "written": str(place.path), "replaces": place.replaces}
         named = [cell.to_dict() for cell in unusable]

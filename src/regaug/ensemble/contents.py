@@ -34,6 +34,8 @@ _MORE = "about"  # only where there is something
 _COMPONENT = {"method", "share", "outputs", "log"}
 _NETS, _BASELINE = {"settings", "form", "weights"}, {"predictors"}
 _ROUNDING = 1e-9
+# Beyond these, differences and quotients of ordinary numbers leave the range of float64.
+_SMALLEST, _LARGEST = 1e-307, 1e307
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,7 +234,10 @@ def _scaler(name: str, numbers: Mapping[str, list[float]]) -> Scaler:
     for key in numbers:
         values = entry(numbers, key, list)
         _check(values and all(map(_is_finite, values)), name, "be lists of finite numbers")
-    return Scaler.from_dict(numbers)
+    scaler = Scaler.from_dict(numbers)
+    is_small = max(abs(scaler.mean).max(), scaler.std.max()) <= _LARGEST
+    _check(is_small and scaler.std.min() >= _SMALLEST, name, "lie between 1e-307 and 1e307")
+    return scaler
 
 
 def _settings(method: str, values: dict[str, object]) -> Settings:

@@ -10,6 +10,7 @@ import numpy as np
 from torch import Tensor
 
 from regaug._files import read_optional, write_json
+from regaug._version import __version__
 from regaug.ensemble.component import combine
 from regaug.ensemble.contents import Contents
 from regaug.ensemble.coverage import Coverage, observe_coverage
@@ -119,7 +120,7 @@ class Diagnosis:
         try:
             own = values["importances"]
             columns = tuple(_importance(**one) for one in own["columns"])
-            return cls(
+            found = cls(
                 **{name: str(values[name]) for name in ("what", "where", "rule", "group")},
                 targets=_texts(values["targets"]),
                 scores=Scores.from_dict(values["scores"]),
@@ -133,17 +134,30 @@ class Diagnosis:
                 columns={str(name): _column(**one) for name, one in values["columns"].items()},
                 notes=_texts(values["notes"]),
             )
+            found._check_rows()
         except (AttributeError, LookupError, TypeError, ValueError, OverflowError) as error:
             raise ArgumentError(
                 "`values` must be what Diagnosis.to_dict() returns, got something else: "
                 f"{type(error).__name__}: {error}."
             ) from error
+        return found
+
+    def _check_rows(self) -> None:
+        """Refuse rows that do not belong together, as plots take for granted."""
+        n, m = len(self.true), len(self.targets)
+        if len(self.predicted) != n or {*map(len, self.true + self.predicted)} - {m}:
+            raise ValueError("targets and predictions that do not belong together")
+        kept = [own.numbers or own.texts for own in self.columns.values()]
+        if {len(self.groups) or n, *map(len, kept)} - {n}:
+            raise ValueError("groups or columns of another number of rows")
+        if {len(own.inside) for own in self.coverage} - {m}:
+            raise ValueError("coverage of other targets")
 
 
 def write_diagnosis(folder: Path, diagnosis: Diagnosis) -> Path:
     """Write a diagnosis into the folder of a study; the file is whole or as it was."""
     path = folder / DIAGNOSIS
-    write_json(path, {"format": FORMAT, **diagnosis.to_dict()})
+    write_json(path, {"format": FORMAT, "regaug": __version__, **diagnosis.to_dict()})
     return path
 
 

@@ -6,8 +6,10 @@ from pathlib import Path
 from regaug import _files
 from regaug._files import entry
 from regaug._outputs import Output
+from regaug._regular import read_regular
 from regaug._version import __version__
 from regaug.ensemble.contents import Contents
+from regaug.ensemble.probe import check_predictions
 from regaug.exceptions import CheckpointError, DataError, FileError, RegaugError
 from regaug.training.state import pack, unpack
 
@@ -44,7 +46,9 @@ def read_model(folder: Path) -> Contents:
     """Read a model, or say in a ``CheckpointError`` why it cannot be used."""
     state = read_state(folder)
     try:
-        return Contents.from_state(state)
+        model = Contents.from_state(state)
+        check_predictions(model)
+        return model
     except RegaugError as error:
         raise _unusable(folder, str(error)) from error
 
@@ -75,7 +79,7 @@ def read_state(folder: Path) -> dict[str, object]:
             raise _unusable(folder, f"it has format {version}, and this one reads {VERSION}.")
         _files.check_format(folder / JSON, version, VERSION, document.get("regaug"))
         tensors, about = _files.read_tensors(folder / TENSORS)
-        is_intact = _files.is_sealed((folder / JSON).read_bytes())
+        is_intact = _files.is_sealed(read_regular(folder / JSON))
         if not is_intact or document.get("tensors") != about["tensors"]:
             raise DataError(f"`{JSON}` must fit {TENSORS}.")
         return unpack(document.get("state"), tensors)

@@ -17,7 +17,13 @@ from regaug._checks import check_choice, check_finite, check_floating, check_ran
 from regaug.exceptions import ArgumentError
 from regaug.functional.decomposition import ROUNDING, decompose
 from regaug.functional.precision import cast
-from regaug.functional.quadratic import features_at, fit_quadratic, weights
+from regaug.functional.quadratic import (
+    features_at,
+    fit_quadratic,
+    size_of,
+    weights,
+    within_reach,
+)
 
 # A smaller ridge could be lost in the rounding of a system that has no full rank.
 SMALLEST_RIDGE = 1e-9
@@ -53,7 +59,9 @@ def cems(
         y: Targets of shape ``(..., n, m)``.
         eta: Tangent coordinates of the new rows, in the units of the data, ``(..., n, d)``. The
             largest entry of each direction counts as positive; coordinates in directions in which
-            the neighborhood has no extent are ignored.
+            the neighborhood has no extent are ignored. A step of more than 3 times the size
+            :math:`s` of the neighborhood is one of length :math:`s`: it is a mistake in units, and
+            the quadratic function would lead anywhere.
         ridge: Strength of the ridge relative to the size of the neighborhood, at least 1e-9.
         neighborhoods: Joint rows around every point, ``(..., n, q, d_x + m)``; None takes the
             batch itself for all points (one tangent plane, a fit of its own for each point).
@@ -111,6 +119,7 @@ class Sheets:
 
     def offsets(self, eta: Tensor) -> Tensor:
         """Return how far each point moves, ``(n, r)``, for its step ``(n, d)``."""
+        eta = within_reach(eta, self.size)
         along = torch.cat([eta, features_at(eta, self.size, self.knots)], dim=-1)
         return (self.directions @ along.unsqueeze(-1)).squeeze(-1)
 
@@ -146,8 +155,12 @@ def _offsets(
     *leading, q, d = at_rows.shape  # the systems must fit in memory: nearly always one block
     count = max(block // (math.prod(leading) * q * max(q, d, 1)), 1)
     blocks = zip(torch.split(at_points, count, -2), torch.split(eta, count, -2), strict=True)
-    around = ((at_rows.unsqueeze(-3) - part.unsqueeze(-2), steps) for part, steps in blocks)
-    shares = torch.cat([weights(u, steps, ridge, order) for u, steps in around], dim=-2)
+    found = []
+    for part, steps in blocks:
+        u = at_rows.unsqueeze(-3) - part.unsqueeze(-2)
+        steps = within_reach(steps, size_of(u))
+        found.append((weights(u, steps, ridge, order), steps))
+    shares, eta = (torch.cat(own, dim=-2) for own in zip(*found, strict=True))
     pull = shares @ rows - shares.sum(-1, keepdim=True) * points
     return eta @ tangent + pull - (pull @ tangent.mT) @ tangent
 

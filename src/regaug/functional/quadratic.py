@@ -9,6 +9,27 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+# Steps of more sizes than that are no samples of a sheet but a mistake in units, or in a
+# neighborhood of nearly equal rows: the square of them would be many sizes away.
+FAR = 3.0
+
+
+def size_of(u: Tensor) -> Tensor:
+    """Return the size of neighborhoods ``u`` ``(..., q, d)`` seen from the origin, ``(..., 1)``."""
+    return _scale(u).squeeze(-1)
+
+
+def within_reach(eta: Tensor, size: Tensor) -> Tensor:
+    """Return steps ``(..., d)``; one of more than 3 sizes ``(..., 1)`` as one of a single size.
+
+    Example:
+        >>> within_reach(torch.tensor([[3.0, 4.0], [3e9, 4e9]]), torch.tensor([[10.0], [10.0]]))
+        tensor([[3., 4.],
+                [6., 8.]])
+    """
+    length = torch.linalg.vector_norm(eta, dim=-1, keepdim=True)
+    return torch.where(length > FAR * size, eta / length.where(length > 0, 1.0) * size, eta)
+
 
 def weights(u: Tensor, eta: Tensor, ridge: float, order: int) -> Tensor:
     """Return the weights ``(..., p, q)`` of what is known at ``u`` in the prediction at ``eta``.

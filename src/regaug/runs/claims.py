@@ -21,6 +21,7 @@ from regaug._files import (
     remove_exactly,
     seconds_unchanged,
 )
+from regaug._regular import read_regular
 from regaug.exceptions import StoreError
 
 # Seconds after which the time of a claim is renewed, and after which one that is not is nobody's.
@@ -68,7 +69,9 @@ class Claim:
                 if _content(path) == own:
                     return cls(path, token)
         except OSError as error:
-            raise StoreError(f"Could not write to {path.parent}: {explain(error)}") from error
+            raise StoreError(
+                f"Could not write to {path.parent}: {explain(error, path.parent)}"
+            ) from error
         return None
 
     def end(self, *, keep: bool = False) -> None:
@@ -140,7 +143,7 @@ def _is_nobodys(path: Path, content: bytes) -> bool:
 def _content(path: Path) -> bytes | None:
     """Return what is in a claim; None if it is gone."""
     with suppress(OSError):
-        return path.read_bytes()
+        return read_regular(path)
     return None
 
 

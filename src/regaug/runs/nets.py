@@ -6,8 +6,7 @@ from pathlib import Path
 
 from torch import Tensor
 
-from regaug._files import dump_tensors, remove_leftovers, write_bytes
-from regaug.exceptions import FileError
+from regaug._files import dump_tensors, read_tensors, remove_leftovers, write_bytes
 from regaug.runs.run import Run
 
 NETS = "nets"
@@ -27,15 +26,7 @@ def write_net(folder: Path, run: Run, weights: Mapping[str, Tensor]) -> None:
 
 def read_net(file: Path) -> dict[str, Tensor]:
     """Read the weights of a net, as ``net.load_state_dict`` takes them."""
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
-
-    try:
-        return load_file(file)
-    except OSError as error:
-        raise FileError(f"Could not read {file}: {error.strerror or error}.") from error
-    except SafetensorError as error:
-        raise FileError(f"Cannot use {file}: it is not a complete safetensors file.") from error
+    return read_tensors(file)[0]
 
 
 def keep_nets(folder: Path, runs: Iterable[Run]) -> None:

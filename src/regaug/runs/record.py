@@ -158,7 +158,7 @@ class RunRecord:
             made_by={str(name): str(own) for name, own in values["made_by"].items()},
             chosen=dict(values["chosen"]),
             curves={name: _numbers(curves[name]) for name in curves},
-            sample=Sample(*(list(map(_numbers, sample[name])) for name in ("true", "predicted"))),
+            sample=_read_sample(sample["true"], sample["predicted"]),
             predictions=_read_predictions(values.get("predictions", {}), values["sizes"]),
             predict_seconds=_numbers([values.get("predict_seconds")])[0],
         )
@@ -169,6 +169,14 @@ def _numbers(values: Sequence[float | None]) -> Sequence[float | None]:
     if not isinstance(values, list | tuple) or not set(map(type, values)) <= _NUMBERS:
         raise TypeError("not a list of numbers")
     return values
+
+
+def _read_sample(*rows: Sequence[Sequence[float | None]]) -> Sample:
+    """Return the rows of a file if each has a target and as many predictions."""
+    true, predicted = (list(map(_numbers, own)) for own in rows)
+    if [*map(len, true)] != [*map(len, predicted)] or not all(true):
+        raise ValueError("targets and predictions that do not belong together")
+    return Sample(true, predicted)
 
 
 def _sizes(split: Split) -> tuple[int, int, int]:

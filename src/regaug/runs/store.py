@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any, Self
 
 from regaug._files import JSON, append, canonical, create_whole, dump, explain, is_sealed, seal
+from regaug._regular import open_regular, read_regular
 from regaug._version import __version__
-from regaug.exceptions import ArgumentTypeError, RegaugError, StoreError
+from regaug.exceptions import ArgumentTypeError, FileError, RegaugError, StoreError
 from regaug.runs.record import RunRecord
 from regaug.runs.run import run_key
 from regaug.training.state import pack, unpack
@@ -23,6 +24,8 @@ FORMAT = 2
 STUDY = "study.json"
 RUNS = re.compile(r"runs-.*\.jsonl")
 SHOWN = 4  # differences in an error
+# Bytes of the longest line that is read; predictions that a record keeps are a hundredth of that.
+LONGEST = 2**26
 UNSET = object()
 PATIENCE = 2.0  # seconds for another process to finish study.json, where links do not exist
 WAY_OUT = "Give another folder (--out), or delete that one to start anew."
@@ -161,15 +164,25 @@ class _RunFile:
         self.records: list[tuple[RunRecord, str]] = []  # each with its origin
         self._bad: list[str] = []
         self._offset = self._lines = 0
-        self._is_cut = False
+        self._is_cut = self._has_ended = False
 
     def read_on(self, path: Path) -> None:
-        with open(path, "rb", buffering=2**20) as file:
+        if self._has_ended:
+            return
+        try:
+            file = open_regular(path, buffering=2**20)
+        except FileError:
+            self._end("is not a regular file and is left out")
+            return
+        with file:
             file.seek(self._offset)
             self._is_cut = False
-            for line in file:
+            while line := file.readline(LONGEST):
                 if not line.endswith(b"\n"):
-                    self._is_cut = True
+                    self._is_cut = len(line) < LONGEST
+                    if not self._is_cut:
+                        place = f"line {self._lines + 1} is longer than {LONGEST:,} bytes"
+                        self._end(f"{place}; it and what follows are left out")
                     break
                 self._offset += len(line)
                 self._lines += 1
@@ -178,6 +191,10 @@ class _RunFile:
                     self._bad.append(f"line {self._lines} is {parsed}; its run is done again")
                 else:
                     self.records.append(parsed)
+
+    def _end(self, reason: str) -> None:
+        self._bad.append(reason)
+        self._has_ended = True
 
     def damaged(self) -> list[str]:
         cut = [f"line {self._lines + 1} is cut; its run is done again"] if self._is_cut else []
@@ -225,12 +242,14 @@ def read_study(folder: Path) -> Described:
     file, end = folder / STUDY, time.monotonic() + PATIENCE
     try:
         # Where disks have no links, another process may be in the middle of writing it.
-        while not (text := file.read_bytes()).endswith(b"}\n") and time.monotonic() < end:
+        while not (text := read_regular(file)).endswith(b"}\n") and time.monotonic() < end:
             time.sleep(0.01)
     except (FileNotFoundError, NotADirectoryError):
         raise StoreError(
             f"There is no study in {folder}: {STUDY} is missing. Check the name of the folder."
         ) from None
+    except FileError as error:
+        raise StoreError(f"{error} {WAY_OUT}") from error
     except OSError as error:
         raise _failed("read", folder, error) from error
     try:
@@ -280,4 +299,4 @@ def _differences(was: Any, now: Any, place: str = "") -> list[str]:
 
 
 def _failed(action: str, folder: Path, error: OSError) -> StoreError:
-    return StoreError(f"Could not {action} the store {folder}: {explain(error)}")
+    return StoreError(f"Could not {action} the store {folder}: {explain(error, folder)}")

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, Self, get_args, get_origin, get_type_hints
 
 from regaug._checks import check_choice, check_integer, check_range
-from regaug._files import JSON
+from regaug._files import JSON, entry
 from regaug.exceptions import StoreError
 from regaug.methods import INPUT, LAYER, Reach
 from regaug.metrics import MetricName, check_metric
@@ -145,9 +145,18 @@ class StudyConfig:
                 f"The folder holds runs of something else than a study: {differ}. Name the folder "
                 "that `regaug compare` has written."
             )
-        lists = ("methods", "baselines", "hidden", "target_names", "places", "epochs", "rungs")
-        known = {**NEWER, **values}
-        return cls(**{**known, **{name: tuple(known[name]) for name in lists}})
+        known, hints = {**NEWER, **values}, get_type_hints(cls)
+        return cls(**{name: _typed(name, known[name], hints[name]) for name in names})
+
+
+def _typed(name: str, value: object, hint: Any) -> Any:
+    """Return what a file says if it is of the type that the attribute has."""
+    if get_origin(hint) is tuple:
+        items = entry({name: list(value) if isinstance(value, tuple) else value}, name, list)
+        return tuple(_typed(name, item, get_args(hint)[0]) for item in items)
+    if hint is float and type(value) is int:
+        return value
+    return entry({name: value}, name, hint if isinstance(hint, type) else str)
 
 
 # What a configuration does not say where it is so: earlier ones knew nothing else.

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from regaug._checks import check_choice, check_range
 from regaug._files import read_optional, write_json
+from regaug._version import __version__
 from regaug.data.base import Split
 from regaug.data.duplicates import as_bytes
 from regaug.exceptions import ArgumentError
@@ -127,7 +128,7 @@ def write_facts(folder: str | Path, facts: Facts) -> Path:
     """Write the facts into the folder of a store; the file is whole or as it was."""
     path = Path(folder, ABOUT)
     # Several processes may start one study at once; the last one's file stays, and all are equal.
-    write_json(path, {"format": FORMAT, **facts.to_dict()})
+    write_json(path, {"format": FORMAT, "regaug": __version__, **facts.to_dict()})
     return path
 
 

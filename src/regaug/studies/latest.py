@@ -8,6 +8,7 @@ from pathlib import Path
 
 from regaug._files import write_link, write_text
 from regaug._outputs import has_mark
+from regaug._regular import read_regular
 from regaug._version import __version__
 from regaug.exceptions import StoreError
 from regaug.runs.store import STUDY, read_study
@@ -84,7 +85,9 @@ def _marked(folder: Path) -> Iterator[str]:
     if (folder / LATEST).is_symlink():
         yield os.readlink(folder / LATEST)
     if has_mark(folder / PAGE):
-        found = re.search(rf'href="(.*)/{REPORT}"', (folder / PAGE).read_text("utf-8"))
+        found = re.search(
+            rf'href="(.*)/{REPORT}"', read_regular(folder / PAGE).decode("utf-8", "replace")
+        )
         yield from [found[1]] if found else []
 
 

@@ -16,14 +16,14 @@ from regaug.ensemble import Ensemble, fit
 from regaug.ensemble.candidates import Observer as FitObserver
 from regaug.ensemble.diagnosis import Diagnosis, read_diagnosis
 from regaug.ensemble.entry import BLENDS
-from regaug.exceptions import ArgumentError, StoreError
+from regaug.exceptions import ArgumentError, RegaugError, StoreError
 from regaug.formatting import as_html, count
 from regaug.methods import is_for_rare
 from regaug.metrics import RARE_METRICS, Scores, as_signed, is_logged
 from regaug.runs.nets import net_file
 from regaug.runs.record import RunRecord
 from regaug.runs.run import Run
-from regaug.runs.store import Store, read_study
+from regaug.runs.store import STUDY, WAY_OUT, Store, read_study
 from regaug.studies.budget import Budget
 from regaug.studies.checks import Check, find_checks
 from regaug.studies.config import StudyConfig
@@ -46,6 +46,15 @@ if TYPE_CHECKING:
 
 MODEL = "model"
 WIDTH = 100  # of a line that is printed
+
+
+def _read_config(folder: Path, values: Mapping[str, JSON]) -> StudyConfig:
+    try:
+        return StudyConfig.from_dict(values)
+    except StoreError:
+        raise
+    except RegaugError as error:
+        raise StoreError(f"Cannot use {folder / STUDY}: {error} {WAY_OUT}") from error
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +110,7 @@ class Study:
         """
         folder = find_study(folder)
         store = Store.open(folder)
-        config = StudyConfig.from_dict(store.configuration)
+        config = _read_config(folder, store.configuration)
         records, targets = list(store.records().values()), read_targets(folder)
         if targets is None and any(record.predictions for record in records):
             raise StoreError(

@@ -195,7 +195,7 @@ def check_configuration(
 ) -> None:
     """Refuse to go on from the state of a different training."""
     different = [
-        f"{name} was {saved.get(name)!r} and is {now.get(name)!r}"
+        f"{name!s:.60} was {saved.get(name)!r:.80} and is {now.get(name)!r:.80}"
         for name in dict.fromkeys([*saved, *now])
         if saved.get(name) != now.get(name)
     ]

@@ -1,6 +1,7 @@
 """Fetching one file from a server of our own."""
 
 import errno
+import gzip
 import hashlib
 import multiprocessing
 import os
@@ -14,6 +15,7 @@ import pytest
 
 from regaug.data.datasets import download as module
 from regaug.data.datasets.download import digest, download, verify
+from regaug.data.datasets.facts import FILES
 from regaug.exceptions import ArgumentError, DataError, DataNotFoundError
 
 BODY = bytes(range(256)) * 2000
@@ -264,3 +266,31 @@ def test_importing_it_imports_no_downloader(fresh):
         "print({'pooch', 'requests', 'rich'} & {*sys.modules})"
     )
     assert fresh(code) == "set()"
+
+
+def test_what_a_gzip_file_holds_has_the_same_sum_however_it_was_packed(tmp_path):
+    content = b"some bytes" * 1000
+    (tmp_path / "a.gz").write_bytes(gzip.compress(content, 1))
+    (tmp_path / "b.gz").write_bytes(gzip.compress(content, 9))
+    sums = {digest(tmp_path / name, "unpacked") for name in ("a.gz", "b.gz")}
+    assert sums == {hashlib.sha256(content).hexdigest()}
+    (tmp_path / "c.gz").write_bytes(gzip.compress(content)[:-9])
+    for damaged in (gzip.compress(content)[:-9], content, b""):
+        (tmp_path / "c.gz").write_bytes(damaged)
+        assert digest(tmp_path / "c.gz", "unpacked") not in sums
+
+
+def test_the_system_s_copy_of_fashion_mnist_holds_what_it_must():
+    known = {path: own for path, own in FILES.items() if path.startswith("fashion_mnist/")}
+    assert len(known) == 4
+    for own in known.values():
+        assert own.checks.keys() == {"unpacked", "md5"}
+        place = Path(str(own.elsewhere))
+        if not place.exists():
+            pytest.skip("needs the package dataset-fashion-mnist")
+        verify(place, {"unpacked": own.checks["unpacked"]})
+
+
+def test_no_address_leads_to_a_branch():
+    addresses = [str(own.address) for own in FILES.values() if own.address]
+    assert not [one for one in addresses if "/master/" in one or "/main/" in one]

@@ -1,7 +1,9 @@
 """Fetch one file and put it in place only when it is what it should be."""
 
+import gzip
 import hashlib
 import sys
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -18,9 +20,10 @@ if TYPE_CHECKING:
 
 LIMIT = 200_000_000  # bytes of a file whose size is not declared
 TIMEOUT = (10.0, 30.0)  # seconds to connect, and between two pieces
-KINDS = ("sha256", "md5", "sha1", "gitblob")
+KINDS = ("sha256", "unpacked", "md5", "sha1", "gitblob")
 
 _PIECE = 2**16
+MOST_UNPACKED = 2**31  # bytes that a gzip file may hold
 
 
 def download(address: str, target: Path, *, checks: Mapping[str, str], limit: int = LIMIT) -> Path:
@@ -29,8 +32,9 @@ def download(address: str, target: Path, *, checks: Mapping[str, str], limit: in
     Whatever goes wrong (no network, a cut connection, too many bytes, another content, Ctrl-C),
     ``target`` is as it was before and nothing else is left behind. Several processes may fetch the
     same file at once. A progress bar is shown on a terminal. ``checks`` says what it must be, at
-    least one kind to hexadecimal digest: ``sha256``, ``md5``, ``sha1``, or ``gitblob``, the name
-    git gives a file; ``limit`` is the most bytes it may have.
+    least one kind to hexadecimal digest: ``sha256``, ``md5``, ``sha1``, ``gitblob``, the name git
+    gives a file, or ``unpacked``, the sha256 of what a gzip file holds (packed anew it has other
+    bytes); ``limit`` is the most bytes it may have.
     """
     if not checks:
         raise ArgumentError("`checks` must hold at least one checksum, got none.")
@@ -54,12 +58,18 @@ def download(address: str, target: Path, *, checks: Mapping[str, str], limit: in
 def digest(path: Path, kind: str) -> str:
     """Return the checksum of a file, in hexadecimal; the kinds are those of :func:`download`."""
     check_choice("kind", kind, KINDS)
-    summed = hashlib.new("sha1" if kind == "gitblob" else kind, usedforsecurity=False)
+    algorithm = {"gitblob": "sha1", "unpacked": "sha256"}.get(kind, kind)
+    summed = hashlib.new(algorithm, usedforsecurity=False)
     if kind == "gitblob":
         summed.update(b"blob %d\0" % path.stat().st_size)
-    with path.open("rb") as file:
-        while piece := file.read(_PIECE):
-            summed.update(piece)
+    try:
+        with gzip.open(path) if kind == "unpacked" else path.open("rb") as file:
+            while piece := file.read(_PIECE):
+                summed.update(piece)
+                if file.tell() > MOST_UNPACKED:
+                    break
+    except (EOFError, gzip.BadGzipFile, zlib.error):
+        return "not of a gzip file"
     return summed.hexdigest()
 
 

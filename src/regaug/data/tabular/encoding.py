@@ -18,6 +18,8 @@ from regaug.data.tabular.texts import is_text
 from regaug.data.tabular.values import column_names
 from regaug.exceptions import ArgumentError, DataError, NonFiniteError, NotFittedError
 
+MOST_NOTES = 5  # sentences about columns in an error
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -95,7 +97,8 @@ class Encoder:
             notes += [f"{name!r} {sentence}" for sentence in own]
             columns += [] if column is None else [column]
         if not columns:
-            reasons = f": {'; '.join(notes)}" if notes else ""
+            more = [f"and {len(notes) - MOST_NOTES:,} more"] if len(notes) > MOST_NOTES else []
+            reasons = f": {'; '.join([*notes[:MOST_NOTES], *more])}" if notes else ""
             raise DataError(f"No input column is left{reasons}.")
         return cls(tuple(columns), tuple(notes), tuple(readings))
 

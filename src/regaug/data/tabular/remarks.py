@@ -57,7 +57,7 @@ def gathered(notes: Sequence[str]) -> list[str]:
     listing = f"{', '.join([first, *names[1:_NAMED]])}{more}"
     return [
         f"{len(same)} columns read as numbers: {listing}",
-        *(note for note in notes if note not in same),
+        *(note for note in notes if _READ not in note),
     ]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regaug._registry import unknown
-from regaug.data.tabular.texts import Floats
+from regaug.data.tabular.texts import Floats, quoted
 from regaug.data.tabular.values import Levels, read_dates, read_levels, read_numbers
 from regaug.exceptions import ArgumentError, DataError
 from regaug.formatting import count
@@ -38,18 +38,22 @@ def check_columns(
         raise ArgumentError("`target` must name at least one column, got none.")
     given = {"target": targets, "group": (group,), "time": (time,), "drop": drop}
     given["relevance"] = (relevance,)
+    known, aims = set(names), set(targets)
     for argument, chosen in given.items():
         for name in chosen:
-            if name is not None and name not in names:
+            if name is not None and name not in known:
                 raise ArgumentError(f"`{argument}`: {_unknown_column(name, names)}")
-            if argument != "target" and name in targets:
+            if argument != "target" and name in aims:
                 raise ArgumentError(f"`target` and `{argument}` must differ, got {name!r} in both.")
     if len(set(targets)) < len(targets):
         raise ArgumentError(f"`target` must name different columns, got {list(targets)}.")
     used = {*targets, group, time, *drop, relevance}
     inputs = tuple(name for name in names if name not in used)
     if not inputs:
-        raise DataError(f"No input column is left: all of {names} are named otherwise.")
+        more = f" and {len(names) - 10:,} more" if len(names) > 10 else ""
+        raise DataError(
+            f"No input column is left: all of {quoted(names[:10])}{more} are named otherwise."
+        )
     return inputs
 
 

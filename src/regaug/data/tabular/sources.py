@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import stat
 import sys
 import zlib
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from regaug._files import MALFORMED
 from regaug.data.tabular.charsets import to_utf8
 from regaug.data.tabular.layout import find_header
 from regaug.data.tabular.numerals import Decimal
@@ -26,6 +28,10 @@ if TYPE_CHECKING:
 STANDARD_INPUT = "-"
 ENDINGS = ".csv, .tsv, .tab, .txt, .jsonl, .ndjson (each also .gz), .xlsx, .parquet, .feather"
 _DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": ","}
+# Arrow's errors are children of these; what it reads of pandas may be anything.
+ARROW = (OSError, MemoryError, NotImplementedError, *MALFORMED)
+# Bytes of a table that was packed; more are taken for a mistake, or for malice.
+MOST_UNPACKED = 2**32
 _HEAD = 100  # rows that show where the header of a sheet is
 
 
@@ -104,7 +110,7 @@ def _read_path(source: str | Path, encoding: str | None) -> Cells:
         if not is_packed and ending in _TABLES:
             return Cells(_TABLES[ending](path), path.name)
         if ending in _DELIMITERS or ending in (".jsonl", ".ndjson"):
-            data = gzip.decompress(path.read_bytes()) if is_packed else path.read_bytes()
+            data = _unpack(path) if is_packed else path.read_bytes()
             if ending in _DELIMITERS:
                 return _read_csv(data, path, _DELIMITERS[ending], encoding)
             return Cells(_read_json_lines(data, path, encoding), path.name)
@@ -116,7 +122,23 @@ def _read_path(source: str | Path, encoding: str | None) -> Cells:
     raise DataError(f"`source` must end in {ENDINGS}, got {path.name!r}.{other}")
 
 
+def _unpack(path: Path) -> bytes:
+    """Return what a gzip file holds; a few bytes can stand for more than there is memory."""
+    with gzip.open(path) as file:
+        data = file.read(MOST_UNPACKED + 1)
+    if len(data) > MOST_UNPACKED:
+        raise DataError(
+            f"{path} must hold at most {MOST_UNPACKED:,} bytes when it is unpacked, and holds "
+            "more. Unpack it (gunzip) and name the file that comes out, if that is meant."
+        )
+    return data
+
+
 def _check_path(path: Path) -> Path:
+    if path.exists() and not path.is_dir():
+        mode = path.stat().st_mode
+        if stat.S_ISBLK(mode) or (stat.S_ISCHR(mode) and path.resolve().parent != Path("/dev/pts")):
+            raise DataError(f"`source` must be a file, got the device {path}.")
     if path.is_file():
         return path
     if path.is_dir():
@@ -199,7 +221,7 @@ def _read_parquet(path: Path) -> "pd.DataFrame":
 
     try:
         return pd.read_parquet(path)
-    except (OSError, ValueError) as error:  # Arrow's errors are children of these
+    except ARROW as error:
         raise DataError(f"{path} cannot be read as Parquet: {error}") from error
 
 
@@ -213,9 +235,11 @@ def _read_arrow(path: Path) -> "pd.DataFrame":
             table = pa.ipc.open_file(pa.BufferReader(data)).read_all()
         except pa.ArrowInvalid:
             table = pa.ipc.open_stream(pa.BufferReader(data)).read_all()
-    except (OSError, ValueError) as error:
+        return _from_arrow(table)
+    except DataError:
+        raise
+    except ARROW as error:
         raise DataError(f"{path} cannot be read as a Feather or Arrow file: {error}") from error
-    return _from_arrow(table)
 
 
 def _from_arrow(source: object) -> "pd.DataFrame":

@@ -1,5 +1,6 @@
 """The columns of a table read as numbers, as dates or as levels."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -68,7 +69,7 @@ def column_names(frame: "pd.DataFrame", *, only: set[str] | None = None) -> list
 def check_unique(names: list[str]) -> None:
     """Refuse column names that are used twice."""
     if len(set(names)) < len(names):
-        twice = sorted({name for name in names if names.count(name) > 1})
+        twice = sorted(name for name, times in Counter(names).items() if times > 1)
         listed = ", ".join(repr(name) for name in twice[:10])
         raise DataError(f"Column names must be unique, got {listed} more than once. Rename them.")
 
