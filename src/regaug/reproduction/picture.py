@@ -84,8 +84,8 @@ def draw_picture(points: Sequence[Point], folder: Path) -> list[Path]:
         for point in sorted(whole, key=lambda p: -abs(p.ratio - 1.0))[:4]:
             at = (point.published, point.measured)
             words = f"{point.data}, {point.label}, {point.metric}"
-            axis.annotate(words, at, xytext=(6, 3), textcoords="offset points", fontsize=8)
+            axis.annotate(words, at, (-6, 3), textcoords="offset points", fontsize=8, ha="right")
         axis.set(xscale="log", yscale="log", xlim=ends, ylim=ends)
         axis.set(xlabel="published", ylabel="measured in the paper's protocol")
-        axis.legend(loc="upper left")
+        axis.legend(loc="lower right")
         return save(figure, folder / NAME, NOTE)
