@@ -1,5 +1,6 @@
 """Does FOMA work? One table over the data sets, and a sentence or two for each."""
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -290,8 +291,9 @@ def say_answer(tables: Sequence[Measured]) -> str:
             f"Of {formatting.count(len(whole), 'data set')} that are the paper's own and trained "
             "to the end here, plain training comes within two standard errors of its published "
             f"figure on {_listed(met)}, and FOMA or FOMA_rho of theirs on {_listed(own)}.",
-            "The best of FOMA's rows is better than plain training, both as the papers set them, "
-            f"on {_listed(better)}; with scaled targets on {_listed(scaled)}.",
+            "By more than two standard errors the best of FOMA's rows is better than plain "
+            "training, both as the papers set them, on "
+            f"{_listed(better)}; with scaled targets on {_listed(scaled)}.",
             "Where every method gets the same search, FOMA is told from plain training on "
             f"{_listed(told)} of {formatting.count(len(tuned), 'data set')}.",
         )
@@ -303,7 +305,11 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _is_better(one: Best | None, other: Best | None) -> bool:
-    return bool(one and other and one.figure.score.is_better_than(other.figure.score))
+    """Tell whether one is better by more than two standard errors of the difference."""
+    if one is None or other is None or not one.figure.score.is_better_than(other.figure.score):
+        return False
+    squares = [(own.figure.sd or 0.0) ** 2 / own.figure.n for own in (one, other)]
+    return abs(one.figure.mean - other.figure.mean) > 2 * math.sqrt(sum(squares))
 
 
 def say_briefly(found: Measured) -> str:
