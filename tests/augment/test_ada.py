@@ -397,3 +397,27 @@ def test_other_columns_than_in_fit_are_refused():
     x, y = make_data()
     with pytest.raises(ArgumentError, match="must have 4 columns together, as in `fit`, got 3"):
         ADA().fit(x, y)(x[:, :2], y)
+
+
+def test_clusters_of_the_targets_alone_do_not_know_the_inputs():
+    x, y = torch.randn(60, 2, 3), torch.randn(60, 1)
+    augment = ADA(clusters=3, cluster_by="targets").fit(x, y)
+    assert augment.centroids.shape == (3, 1)
+    distance = (y - augment.centroids.T).abs()
+    assert torch.equal(augment._nearest(torch.zeros(60, 2, 3), y), distance.argmin(dim=1))
+
+
+def test_raw_clusters_are_those_of_the_column_with_the_largest_numbers():
+    x, y = torch.rand(60, 3), 100 * torch.randn(60, 1)
+    raw, targets = (ADA(clusters=4, cluster_by=by).fit(x, y) for by in ("raw", "targets"))
+    assert raw.mean.abs().sum() == 0
+    assert (raw.std == 1).all()
+    joined = [tuple(a._nearest(x, y).tolist()) for a in (raw, targets)]
+    pairs = set(zip(*joined, strict=True))
+    assert len(pairs) == 4  # the same clusters, perhaps by other numbers
+
+
+def test_runs_with_other_clusters_do_not_share_a_stack():
+    assert ADA(cluster_by="raw").structure != ADA(cluster_by="joint").structure
+    with pytest.raises(ArgumentError, match="`cluster_by` must be one of 'joint', 'raw'"):
+        ADA(cluster_by="inputs")

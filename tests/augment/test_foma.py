@@ -1,15 +1,22 @@
 """FOMA's own options: the cut, the factor, shapes, and the batches that must not fail."""
 
 import math
+from collections import Counter
+from dataclasses import replace
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch import nn
 
-from regaug import FOMA, two_nn
+from regaug import FOMA, Compose, two_nn
+from regaug.augment.foma import count_cuts, go_on_counting, list_cuts
+from regaug.data.datasets.synthetic import make_manifold
 from regaug.exceptions import ArgumentError, ArgumentTypeError, NotFittedError
 from regaug.functional import foma, rank_at_share
+from regaug.models import MLP
+from regaug.training import Settings, fit, fit_many
 
 
 def make_batch(n=16, d=4, seed=0, dtype=torch.float32):
@@ -234,3 +241,61 @@ def test_bad_options_are_named(case):
     options, error, message = BAD_OPTIONS[case]
     with pytest.raises(error, match=message):
         FOMA(**options)
+
+
+def test_at_a_layer_the_dimension_of_the_data_is_that_of_each_batch():
+    x, y = make_plane(200)
+    net = nn.Sequential(nn.Linear(6, 5), nn.ReLU(), nn.Linear(5, 1)).to(x.dtype)
+    augmentation = FOMA(k="two_nn_data").fit(x, y)
+    at_inputs = augmentation(x[:40], y[:40]) and augmentation.params.k
+    augmentation.at(net, "1")(x[:40], y[:40])
+    layer = net[:2](x[:40]).detach()
+    rows = torch.column_stack([layer, y[:40]]).double()
+    assert augmentation.params.k == math.ceil(min(two_nn(rows).dimension, 5))
+    augmentation(x[:40], y[:40])
+    assert augmentation.params.k == at_inputs
+
+
+def test_cuts_are_counted_if_they_are_asked_for():
+    x, y = make_batch(8, 3)
+    augmentation = FOMA(rho=0.5)
+    augmentation(x, y)
+    assert list_cuts(augmentation) == ()
+    count_cuts(augmentation)
+    for rows in (8, 8, 2):
+        augmentation(x[:rows], y[:rows])
+    expected = Counter()
+    for rows in (8, 8, 2):
+        joint = torch.column_stack([x[:rows], y[:rows]])
+        expected[int(rank_at_share(torch.linalg.svdvals(joint), 0.5)), min(rows, 4)] += 1
+    assert {(k, most): count for k, most, count in list_cuts(augmentation)} == expected
+    go_on_counting(augmentation, [(1, 4, 10)])
+    augmentation(x[:1], y[:1])
+    assert sum(count for *_, count in list_cuts(augmentation)) == 11
+
+
+def test_a_batch_without_a_dimension_is_counted_as_such():
+    chain = Compose(FOMA(k="two_nn"))
+    count_cuts(chain)
+    chain(*make_batch(2, 3))
+    assert list_cuts(chain) == ((-1, 2, 1),)
+
+
+def test_stacked_and_single_trainings_count_the_same_cuts():
+    split = make_manifold("sine", n=80).split(seed=0)
+    own = {"place": "layer", "rho": 0.7, "anneal": None}
+    settings = Settings(epochs=2, batch_size=8, method_settings=own)
+    (stacked,) = fit_many(split, "foma-rho", [settings])
+    single = fit(MLP(1, hidden=(128, 128), seed=0), split, "foma-rho", settings)
+    assert stacked.cuts
+    assert sum(count for *_, count in stacked.cuts) == 2 * (len(split.train) // 8)
+    assert stacked.cuts == single.cuts
+
+
+def test_a_training_that_goes_on_goes_on_counting(tmp_path):
+    split = make_manifold("sine", n=40).split(seed=0)
+    settings = Settings(epochs=3, batch_size=8, method_settings={"anneal": None})
+    whole = fit(MLP(1), split, "foma-rho", settings)
+    fit(MLP(1), split, "foma-rho", replace(settings, stop_after=1), checkpoint=tmp_path)
+    again = fit(MLP(1), split, "foma-rho", settings, checkpoint=tmp_path)
+    assert again.cuts == whole.cuts != ()

@@ -34,7 +34,7 @@ def test_a_cell_is_measured_kept_and_not_done_twice(made_up, tmp_path):
     assert "published" not in again.stdout.splitlines()[1]
     *_, last = again.stdout.splitlines()
     assert re.match(r"airfoil: (all \d+|\d+ of \d+) runs are done, cut to at most \d+ epoch", last)
-    assert "For the whole, leave out --max-minutes (about " in last
+    assert "For the whole, add --whole, without --epochs (about " in last
     assert found["left"].startswith("airfoil: ")
     kept = tmp_path / "reproduction" / "tables" / "in-distribution-airfoil.json"
     assert json.loads(kept.read_text())["paper"][0]["label"] == "erm"

@@ -42,6 +42,7 @@ CASES = {
     "c-mixup paired": lambda: CMixup(paired=True),
     "noise relative": lambda: GaussianNoise(0.1, relative=0.2, targets="keep"),
     "ada": lambda: ADA(clusters=4),
+    "ada targets": lambda: ADA(clusters=4, cluster_by="targets"),
     "cems neighbors": lambda: CEMS(neighbors=8),
     "feature-mix information": lambda: FeatureMix(targets="information"),
     "feature-mix keep": lambda: FeatureMix(rate=0.3, targets="keep"),

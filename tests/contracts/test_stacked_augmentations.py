@@ -53,6 +53,8 @@ CASES = {
     "c-mixup widths": lambda run, **o: CMixup(bandwidth=0.1 + run, **o),
     "c-mixup paired": lambda run, **o: CMixup(paired=True, **o),
     "ada numbers": lambda run, **o: ADA(1.0 + run, levels=1 + run, clusters=1 + run, **o),
+    "ada targets": lambda run, **o: ADA(1.0 + run, clusters=3, cluster_by="targets", **o),
+    "ada raw": lambda run, **o: ADA(1.0 + run, clusters=3, cluster_by="raw", **o),
     "cems stored": lambda run, **o: CEMS(0.1 + 0.05 * run, d=1 + run % 2, neighbors=5, **o),
     "cems stored, dimension of the data": lambda run, **o: CEMS(d="two_nn_data", neighbors=6, **o),
     "feature-mix information": lambda run, **o: FeatureMix(0.5 + run, targets="information", **o),

@@ -3,9 +3,11 @@
 import pytest
 
 from regaug.exceptions import DataNotFoundError, OverwriteError, UnknownNameError
+from regaug.reproduction import tables
 from regaug.reproduction.experiments import Wanted, run_experiment
 from regaug.reproduction.figures import make_figure
 from regaug.reproduction.page import read_table
+from regaug.reproduction.problems import PaperData, make_table_net
 from regaug.runs.store import Store
 from regaug.runs.tasks import Workforce
 
@@ -54,7 +56,7 @@ def test_what_is_done_and_left_is_said(made_up, tmp_path):
 
 
 def whole_of(found):
-    return found.left[found.left.index("For the whole, leave out --max-minutes (about ") :]
+    return found.left[found.left.index("For the whole, add --whole, without --epochs (about ") :]
 
 
 def test_a_folder_of_somebody_else_is_left_alone(made_up, tmp_path):
@@ -75,3 +77,28 @@ def test_an_unknown_method_is_refused_before_anything_is_made(made_up, tmp_path)
     with pytest.raises(UnknownNameError, match="Unknown method 'fooma'"):
         run(tmp_path / "store", methods=["fooma"])
     assert not (tmp_path / "store").exists()
+
+
+def test_the_whole_is_not_cut_but_left_for_another_time(made_up, tmp_path):
+    (found,) = run(tmp_path / "store", minutes=1e-9, whole=True)
+    assert found.left.startswith("airfoil: 0 of 2 runs are done. Run the same command again to go")
+    assert [(line.epochs, line.of_epochs) for line in found.paper] == [(200, 200)] * 2
+    assert found.command.endswith("--seeds 1 --whole")
+    (short,) = run(tmp_path / "other", minutes=None, whole=True, epochs=2)
+    assert short.left.startswith("airfoil: all 2 runs are done, cut to at most 2 epochs in the")
+    assert short.command.endswith("--seeds 1 --epochs 2 --whole")
+    assert short.paper[0].words == "foma, random batches, 2 of 200 epochs"
+    assert short.paper[0].cut.batches == 2 * (1003 // 32)
+
+
+def test_a_network_pauses_when_the_time_is_up_and_goes_on(made_up, tmp_path, monkeypatch):
+    # The net for tables as one that is no stack, as that of a series.
+    data = PaperData("airfoil", "airfoil", model=make_table_net)
+    monkeypatch.setattr(tables, "find_data", lambda *_: ([data], []))
+    wanted = {"whole": True, "epochs": 3}
+    (first,) = run(tmp_path / "store", minutes=1e-4, **wanted)
+    assert first.paper[0].done == 0
+    (second,) = run(tmp_path / "store", minutes=None, **wanted)
+    assert [(line.done, line.epochs) for line in second.paper] == [(1, 3)] * 2
+    (whole,) = run(tmp_path / "other", minutes=None, **wanted)
+    assert [own.figures for own in whole.paper] == [own.figures for own in second.paper]

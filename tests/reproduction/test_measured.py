@@ -52,7 +52,7 @@ def make_tuned():
 
 def test_means_stand_beside_the_published_ones_in_standard_errors():
     runs = tuple(make_run(split=seed) for seed in range(3))
-    row = Row("erm", "airfoil", "erm", "paper", runs)
+    row = Row("erm", "airfoil", "erm", "paper", runs, epochs=100)
     found = table([row], [finish(run, 2.5 + 0.1 * run.split) for run in runs])
     figure = found.paper[0].figures[0]
     cell = published.cell("airfoil", "erm", "rmse")
@@ -101,7 +101,7 @@ def test_the_worst_group_is_the_one_with_the_lowest_correlation():
 
 def test_what_is_not_finished_is_said():
     runs = tuple(make_run(split=seed) for seed in range(3))
-    found = table([Row("erm", "airfoil", "erm", "paper", runs)], [finish(runs[0], 2.5)])
+    found = table([Row("erm", "airfoil", "erm", "paper", runs, epochs=100)], [finish(runs[0], 2.5)])
     line = found.paper[0]
     assert (line.done, line.planned) == (1, 3)
     assert line.figures[0].sd is line.figures[0].apart is None
@@ -113,9 +113,10 @@ def test_what_is_not_finished_is_said():
 def test_a_row_that_was_cut_short_has_no_published_figure_beside_it():
     runs = [make_run(split=seed) for seed in range(3)]
     short = [replace(run, settings=replace(run.settings, epochs=6)) for run in runs]
+    mixed = tuple(replace(run, method="mixup") for run in runs)
     rows = [
-        Row("erm", "airfoil", "erm", "paper", tuple(short)),
-        Row("mixup", "airfoil", "mixup", "paper", tuple(replace(r, method="mixup") for r in runs)),
+        Row("erm", "airfoil", "erm", "paper", tuple(short), epochs=100),
+        Row("mixup", "airfoil", "mixup", "paper", mixed, epochs=100),
     ]
     done = [finish(run, 2.5 + 0.1 * run.split) for row in rows for run in row.runs]
     cut, whole = (table(rows, own) for own in (done[:3], done))
@@ -153,7 +154,7 @@ def test_tuned_rows_are_compared_with_plain_training():
 def test_what_was_measured_survives_json():
     rows, done = make_tuned()
     runs = tuple(make_run(split=seed) for seed in range(3))
-    rows.append(Row("erm", "airfoil", "erm", "paper", runs))
+    rows.append(Row("erm", "airfoil", "erm", "paper", runs, epochs=100))
     found = table(rows, [*done, *(finish(run, 2.5 + 0.1 * run.split) for run in runs)])
     assert Measured.from_dict(json.loads(json.dumps(found.to_dict()))) == found
     assert len(found.keys) == 3 + 10
@@ -164,8 +165,8 @@ def test_what_was_measured_survives_json():
     [
         (Size(), ""),
         (Size(epochs=7, trials=0.4), "at most 7 epochs in the paper's protocol, 40 % of the set"),
-        (Size(epochs=7, protocols=("paper",)), "given: at most 7 epochs in the paper's protocol."),
-        (Size(trials=0.4, epochs=7, protocols=("tuned",)), "given: 40 % of the settings that"),
+        (Size(epochs=7, protocols=("paper",)), "short: at most 7 epochs in the paper's protocol."),
+        (Size(trials=0.4, epochs=7, protocols=("tuned",)), "short: 40 % of the settings that"),
     ],
 )
 def test_what_is_cut_short_is_said_of_the_protocols_that_are_run(size, words):

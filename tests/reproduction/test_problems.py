@@ -108,7 +108,8 @@ def test_stand_ins_say_that_they_are():
     split = split_of("dti", "paper")
     assert set(split.test.groups) == {6, 7}
     assert set(split.train.groups) == {0, 1, 2, 3, 4, 5}
-    assert len(split.train) == 1000
+    assert len(split.train) == 5000
+    assert len(split.test) == 1250
 
 
 def make_run(name, **changes):

@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Self, cast
+from typing import Literal, Self, cast
 
 import numpy as np
 import torch
@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from regaug import _random
-from regaug._checks import check_finite, check_integer, check_range
+from regaug._checks import check_choice, check_finite, check_integer, check_range
 from regaug.augment.across import Across, AtOnce, Pair, RunBatches
 from regaug.augment.joint import Known, as_rows, joint_rows
 from regaug.augment.limits import Piece
@@ -24,6 +24,7 @@ from regaug.exceptions import ArgumentError, NotFittedError, PlaceError, RegaugE
 from regaug.functional.anchor import ada, group_means
 from regaug.functional.precision import working_dtype
 
+ClusterBy = Literal["joint", "raw", "targets"]
 # Above this many training rows k-means looks at small parts of them in turn.
 _MOST_ROWS = 10_000
 # Starts of k-means, the best of which is kept.
@@ -65,14 +66,19 @@ class ADA(TakesWhole[ADAParams]):
         levels: Number h of strengths above 1, at least 1.
         clusters: Number of clusters, from 1 to the number of training rows; there are fewer if
             there are fewer different rows.
+        cluster_by: What k-means compares: ``"joint"`` rows with their columns standardized;
+            ``"raw"`` ones, as the authors' script does for tables; or the ``"targets"`` alone, as
+            it does for series and images.
         categories: ``"mix"``: all columns are numbers. ``"whole"``: columns that belong together,
             such as those of a category, stay as they are in the row itself, the nearest real one.
             Which these are a training is told by its table, and :meth:`fit` by ``blocks``; else
             every column stands for itself.
 
     Attributes:
-        centroids: In standardized columns, ``(clusters, columns)``; empty before :meth:`fit`.
-        mean, std: Of each joint training column; the deviation is 1 for a constant one.
+        centroids: In the columns that k-means compares, ``(clusters, columns)``; empty before
+            :meth:`fit`.
+        mean, std: What these are standardized by: of each joint training column, the deviation 1
+            for a constant one; 0 and 1 for columns that are compared as they are.
 
     Example:
         >>> x, y = torch.randn(200, 5), torch.randn(200)
@@ -92,6 +98,7 @@ class ADA(TakesWhole[ADAParams]):
         *,
         levels: int = 10,
         clusters: int = 8,
+        cluster_by: ClusterBy = "joint",
         categories: Categories = "mix",
         p: float = 1.0,
         append: bool = False,
@@ -105,6 +112,9 @@ class ADA(TakesWhole[ADAParams]):
         self.alpha = check_range("alpha", alpha, 1.0)
         self.levels = check_integer("levels", levels, 1)
         self.clusters = check_integer("clusters", clusters, 1)
+        self.cluster_by: ClusterBy = check_choice(
+            "cluster_by", cluster_by, ("joint", "raw", "targets")
+        )
         self._choose_categories(categories)
         self.centroids: Tensor
         self.mean: Tensor
@@ -119,11 +129,13 @@ class ADA(TakesWhole[ADAParams]):
         hint = "There are no more training rows than that."
         check_integer("clusters", self.clusters, 1, len(x), hint=hint)
         check_finite(x=x, y=y)
-        rows = joint_rows(x, y)
+        rows = self._points(x, y)
         std, mean = torch.std_mean(rows, dim=0, correction=0)
         # Compared exactly: rounding can give a constant column a tiny spread.
         is_constant = (rows == rows[0]).all(dim=0) | (std == 0)
         std = std.masked_fill(is_constant, 1.0)
+        if self.cluster_by != "joint":
+            mean, std = torch.zeros_like(mean), torch.ones_like(std)
         rows = (rows - mean) / std
         labels = _k_means(rows, self.clusters, seed=self.generator.initial_seed())
         # Some labels go unused when there are fewer different rows than clusters.
@@ -150,6 +162,11 @@ class ADA(TakesWhole[ADAParams]):
     def across(cls, parts: Sequence[Self], *, ahead: bool = False) -> Across:
         """Put the augmentations of several runs together: all batches are one stack."""
         return _ADAAcross(parts, ahead=ahead)
+
+    @property
+    def structure(self) -> tuple[object, ...]:
+        """The choices, as opposed to numbers, that runs in one stack must share."""
+        return (*super().structure, self.cluster_by)
 
     @contextmanager
     def observing(self, x: object, y: Tensor) -> Iterator[None]:
@@ -195,10 +212,14 @@ class ADA(TakesWhole[ADAParams]):
     def _clusters_of(self, x: Tensor, y: Tensor) -> Tensor:
         return self._nearest(x, y) if self._observed is None else self._observed
 
+    def _points(self, x: Tensor, y: Tensor) -> Tensor:
+        """Return what k-means compares of a batch, as rows."""
+        return joint_rows(x[:, :0] if self.cluster_by == "targets" else x, y)
+
     def _nearest(self, x: Tensor, y: Tensor) -> Tensor:
         """Return the index of the centroid nearest to each joint row."""
         self._check_fitted()
-        rows = joint_rows(x, y)
+        rows = self._points(x, y)
         if rows.shape[1] != len(self.mean):
             raise ArgumentError(
                 f"`x` and `y` must have {len(self.mean)} columns together, as in `fit`, "
@@ -263,6 +284,7 @@ class _ADAAcross(AtOnce[ADA]):
         for part in parts:
             part._check_fitted()
         dtype = working_dtype(x, y)
+        x = x[:, :, :0] if parts[0].cluster_by == "targets" else x
         columns = x.flatten(2), y.reshape(*y.shape[:2], -1)
         rows = torch.cat([part.detach().to(dtype) for part in columns], dim=-1)
         mean, std = (

@@ -1,12 +1,14 @@
 """FOMA and FOMA_rho: scale the small singular values of a batch."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Literal, Self
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from regaug import _random
 from regaug._checks import check_choice, check_range
@@ -28,6 +30,8 @@ from regaug.functional.foma import Joint, Targets, join, scale_joint
 from regaug.functional.spectral import Gradient, Scale
 
 Weight = Literal["one", "lam", "lam2"]
+# How often a batch of so many singular values at most had a cut k; -1 if it could not be estimated.
+Cuts = Counter[tuple[int, int]]
 _EXPONENTS: dict[Weight, int] = {"one": 0, "lam": 1, "lam2": 2}
 
 
@@ -63,8 +67,9 @@ class FOMA(TakesWhole[FOMAParams]):
             batch. 0.9 if neither ``rho`` nor ``k`` is given.
         k: Number of leading directions: an int (clamped to the batch), ``"two_nn"`` for the
             intrinsic dimension of each batch, or ``"two_nn_data"`` for that of the training set,
-            which :meth:`fit` estimates. A batch in which the dimension cannot be estimated (fewer
-            than three different rows) is left as it is.
+            which :meth:`fit` estimates; at a layer, whose outputs change as the model learns, that
+            is the dimension of each batch again. A batch in which the dimension cannot be estimated
+            (fewer than three different rows) is left as it is.
         scale: The directions that are multiplied: ``"trailing"`` (the paper's "small") or
             ``"leading"`` ("large").
         targets: ``"joint"`` uses the new targets, as the paper says; ``"keep"`` the original ones,
@@ -133,6 +138,8 @@ class FOMA(TakesWhole[FOMAParams]):
         self.lam_range = None if lam_range is None else _check_lam_range(lam_range)
         self.learns, self.weighs = k == "two_nn_data", weight != "one"
         self.register_buffer("_fitted_k", torch.tensor(-1))
+        self.cuts: Cuts | None = None  # none are counted; see count_cuts
+        self._is_at_layer = False
 
     def weight_of(self, params: FOMAParams) -> float:
         """Return what the loss is to be multiplied by for a draw."""
@@ -152,9 +159,12 @@ class FOMA(TakesWhole[FOMAParams]):
         else:
             joint = join(as_rows(x), as_rows(y), center=self.center)
             known, k = Known(joint, x, y), int(joint.spectrum.rank_at_share(self.rho))
+        most = min(len(x), (x.numel() + y.numel()) // len(x))
+        k = None if k is None else min(k, most)
+        if self.cuts is not None:
+            self.cuts[-1 if k is None else k, most] += 1
         if k is None:
             return self.neutral
-        k = min(k, len(x), (x.numel() + y.numel()) // len(x))
         return FOMAParams(lam, k, lam ** _EXPONENTS[self.weighting], known)
 
     def transform(self, x: Tensor, y: Tensor, params: FOMAParams) -> tuple[Tensor, Tensor]:
@@ -174,6 +184,16 @@ class FOMA(TakesWhole[FOMAParams]):
         """Put the augmentations of several runs together: all batches are one stack."""
         return _FOMAAcross(parts, ahead=ahead)
 
+    @contextmanager
+    def observing(self, x: object, y: Tensor) -> Iterator[None]:
+        """Take the dimension of each batch, not that of the data, while a model's layers run."""
+        before, self._is_at_layer = self._is_at_layer, True
+        try:
+            with super().observing(x, y):
+                yield
+        finally:
+            self._is_at_layer = before
+
     @property
     def structure(self) -> tuple[object, ...]:
         """The choices, as opposed to numbers, that runs in one stack must share."""
@@ -181,7 +201,8 @@ class FOMA(TakesWhole[FOMAParams]):
 
     def _cut(self, x: Tensor, y: Tensor) -> int | None:
         """Return k for a batch, unless it comes from a share; None if it cannot be estimated."""
-        return batch_dimension(x, y) if self.k == "two_nn" else self._fixed_cut()
+        of_batch = self.k == "two_nn" or (self.k == "two_nn_data" and self._is_at_layer)
+        return batch_dimension(x, y) if of_batch else self._fixed_cut()
 
     def _fixed_cut(self) -> int:
         return fixed_dimension("FOMA(k='two_nn_data')", self.k, self._fitted_k)
@@ -215,11 +236,12 @@ class _FOMAAcross(AtOnce[FOMA]):
         self._rho = np.array([np.nan if part.rho is None else part.rho for part in parts])
         self._whole = WholeColumns(parts)
         self._of_batch = np.array([part.k == "two_nn" for part in parts])
+        self._of_data = np.array([part.k == "two_nn_data" for part in parts])
         # The cuts that are known beforehand.
         self._k = np.zeros(len(parts), dtype=np.int64)
         for number, part in enumerate(parts):
             if part.rho is None and part.k != "two_nn":
-                self._k[number] = part._fixed_cut()
+                self._k[number] = part.k if isinstance(part.k, int) else int(part._fitted_k)
 
     def counts(self, batches: RunBatches) -> int:
         """Return how many uniform numbers a batch needs: one for lam."""
@@ -231,7 +253,8 @@ class _FOMAAcross(AtOnce[FOMA]):
         lam, first = self._find_lam(runs, uniform[:, 0]), self.parts[0]
         rows_x, rows_y = batches.columns
         joint = join(rows_x, rows_y, center=first.center)
-        k = self._find_cuts(runs, joint)
+        k = self._find_cuts(runs, joint, at_layer=batches.given is not None)
+        self._count(runs, k, min(joint.rows.shape[-2:]))
         is_known = k >= 0
         lam, k = np.where(is_known, lam, 1.0), np.where(is_known, k, 0)
         weights = lam ** self._exponent[runs]
@@ -253,9 +276,19 @@ class _FOMAAcross(AtOnce[FOMA]):
             lam = np.where(is_range, low + (high - low) * uniform, lam)
         return lam
 
-    def _find_cuts(self, runs: Indices, joint: Joint) -> Indices:
+    def _count(self, runs: Indices, cuts: Indices, most: int) -> None:
+        for run, k in zip(runs.tolist(), cuts.tolist(), strict=True):
+            if (counted := self.parts[run].cuts) is not None:
+                counted[k, most] += 1
+
+    def _find_cuts(self, runs: Indices, joint: Joint, *, at_layer: bool) -> Indices:
         """Return k for every batch; -1 where it cannot be estimated."""
         cuts, rho, of_batch = self._k[runs], self._rho[runs], self._of_batch[runs]
+        of_data = self._of_data[runs]
+        if at_layer:
+            of_batch = of_batch | of_data
+        elif (unfitted := runs[of_data & (cuts < 0)]).size:
+            self.parts[unfitted[0]]._fixed_cut()  # says so
         by_share = ~np.isnan(rho)
         if by_share.any():
             share = torch.from_numpy(np.where(by_share, rho, 0.0)).to(joint.rows.device)
@@ -265,6 +298,28 @@ class _FOMAAcross(AtOnce[FOMA]):
             points = joint.rows if of_batch.all() else joint.rows[torch.from_numpy(of_batch)]
             cuts[of_batch] = dimensions_of_each(points)
         return np.minimum(cuts, min(joint.rows.shape[-2:]))
+
+
+def count_cuts(augmentation: nn.Module) -> None:
+    """Let FOMA, and every FOMA in a chain, count the cuts of its batches from now on."""
+    for part in augmentation.modules():
+        if isinstance(part, FOMA):
+            part.cuts = Counter()
+
+
+def list_cuts(augmentation: nn.Module) -> tuple[tuple[int, int, int], ...]:
+    """Return what was counted as ``(k, values, batches)``, of all FOMA in a chain together."""
+    parts = [part for part in augmentation.modules() if isinstance(part, FOMA)]
+    total = sum((part.cuts for part in parts if part.cuts is not None), Cuts())
+    return tuple((k, most, count) for (k, most), count in sorted(total.items()))
+
+
+def go_on_counting(augmentation: nn.Module, cuts: Sequence[tuple[int, int, int]]) -> None:
+    """Begin with what was counted before, in the first FOMA of a chain."""
+    for part in augmentation.modules():
+        if isinstance(part, FOMA):
+            part.cuts = Cuts({(k, most): count for k, most, count in cuts})
+            break
 
 
 def _check_lam_range(lam_range: Sequence[float]) -> tuple[float, float]:

@@ -82,6 +82,17 @@ def reproduce(
             metavar="MINUTES", help="Cut epochs and settings to about so many minutes, and say so."
         ),
     ] = None,
+    epochs: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="Epochs in the paper's protocol, at most [its own]."),
+    ] = None,
+    whole: Annotated[
+        bool,
+        typer.Option(
+            "--whole",
+            help="Cut nothing: pause after --max-minutes, and the same command goes on.",
+        ),
+    ] = False,
     jobs: JobsOrAll = None,
     executor: ExecutorName = "process",
     ray_address: RayAddress = None,
@@ -108,7 +119,8 @@ def reproduce(
     name = ALIASES.get(what, what)
     lookup("table or figure", name, dict.fromkeys([*EXPERIMENTS, TIME, SETTINGS, *FIGURES]))
     known = {"both": PROTOCOLS, "paper": ("paper",), "tuned": ("tuned",)}
-    wanted = Wanted(_names(datasets), _names(methods), seeds, lookup("protocol", protocol, known))
+    protocols = lookup("protocol", protocol, known)
+    wanted = Wanted(_names(datasets), _names(methods), seeds, protocols, epochs, whole)
     folder = out / "reproduction"
     if name in FIGURES:
         typer.echo(f"computing {name} ...", err=True)

@@ -1,10 +1,13 @@
 """The net for videos: an 18-layer residual network of (2+1)-dimensional convolutions."""
 
+from pathlib import Path
+
 from torch import Tensor, nn
 
 from regaug import _random
 from regaug._checks import check_integer, check_range
 from regaug.exceptions import ArgumentError
+from regaug.models.pretrained import load_pretrained
 from regaug.models.resnet import Residual18
 
 
@@ -18,6 +21,9 @@ class R2Plus1D18(Residual18):
         outputs: Number of targets, at least 1.
         bias: Initial bias of the head, best near the mean of the targets (EchoNet-Dynamic takes
             55.6); None leaves torch's small random one.
+        weights: A safetensors file to start from, such as weights that were pretrained on other
+            data, by our names or torchvision's; a head that does not fit stays new. None starts
+            from random weights.
         seed: Decides the initial weights.
 
     Attributes:
@@ -30,7 +36,14 @@ class R2Plus1D18(Residual18):
         torch.Size([2, 1])
     """
 
-    def __init__(self, outputs: int = 1, *, bias: float | None = None, seed: int = 0) -> None:
+    def __init__(
+        self,
+        outputs: int = 1,
+        *,
+        bias: float | None = None,
+        weights: str | Path | None = None,
+        seed: int = 0,
+    ) -> None:
         super().__init__()
         self.outputs = check_integer("outputs", outputs, 1)
         self.bias = None if bias is None else check_range("bias", bias)
@@ -39,6 +52,8 @@ class R2Plus1D18(Residual18):
             over_space, over_time = _convolve(3, 45, (1, 7), 2), _convolve(45, 64, (3, 1))
             stem = nn.Sequential(*over_space, nn.ReLU(), *over_time, nn.ReLU())
             self._build(stem, _branch, self.outputs)
+        if weights is not None:
+            load_pretrained(self, weights)
         if self.bias is not None:
             nn.init.constant_(self.head.bias, self.bias)
 

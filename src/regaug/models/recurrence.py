@@ -51,34 +51,35 @@ class _LastState(torch.autograd.Function):
         bias = torch.cat([bias[:both] + inner_bias[:both], bias[both:]])
         gates = linear(x, weight, bias)  # (time, n, 3 size): the share of the inputs, at first
         states = gates.new_zeros(n_steps + 1, n, size)
-        inner, new = gates.new_empty(2, n_steps, n, size).unbind()
-        to_gates, to_inner = recurrent[:both].t().contiguous(), recurrent[both:].t().contiguous()
+        new = gates[..., both:].clone()
+        gates[..., both:] = inner_bias[both:]  # so that r, z and inner are one product of the state
+        to_all = recurrent.t().contiguous()
         state, *later = states.unbind()
         # Views of all steps are made beforehand: making one takes as long as computing with it.
-        for gate, reset, update, new_input, inner_t, new_t, next_state in zip(
+        for whole, gate, reset, update, inner, new_t, next_state in zip(
+            gates.unbind(),
             gates[..., :both].unbind(),
             gates[..., :size].unbind(),
             gates[..., size:both].unbind(),
             gates[..., both:].unbind(),
-            inner.unbind(),
             new.unbind(),
             later,
             strict=True,
         ):
-            gate.addmm_(state, to_gates).sigmoid_()
-            torch.addmm(inner_bias[both:], state, to_inner, out=inner_t)
-            torch.addcmul(new_input, reset, inner_t, out=new_t).tanh_()
+            whole.addmm_(state, to_all)
+            gate.sigmoid_()
+            new_t.addcmul_(reset, inner).tanh_()
             state = torch.lerp(new_t, state, update, out=next_state)
-        ctx.save_for_backward(x, weight, recurrent, gates, states, inner, new)
+        ctx.save_for_backward(x, weight, recurrent, gates, states, new)
         return state.clone()
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, ...]:
-        x, weight, recurrent, gates, states, inner, new = ctx.saved_tensors
+        x, weight, recurrent, gates, states, new = ctx.saved_tensors
         n_steps, n, size = new.shape
         both = 2 * size
-        reset, update = gates[..., :size], gates[..., size:both]
+        reset, update, inner = gates[..., :size], gates[..., size:both], gates[..., both:]
         # How r, z, inner and new of a step (before their functions) change the state after it.
         slopes = gates.new_empty(n_steps, n, 4, size)
         to_new = (1 - update) * (1 - new * new)

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 from itertools import pairwise
+from pathlib import Path
 
 from torch import Tensor, nn
 
 from regaug import _random
 from regaug._checks import check_integer
 from regaug.exceptions import ArgumentError
+from regaug.models.pretrained import load_pretrained
 
 
 class Residual18(nn.Module):
@@ -65,6 +67,9 @@ class ResNet18(Residual18):
     Args:
         outputs: Number of targets, at least 1.
         channels: Channels of an image, at least 1.
+        weights: A safetensors file to start from, such as weights that were pretrained on other
+            data, by our names or torchvision's; a head that does not fit stays new. None starts
+            from random weights.
         seed: Decides the initial weights.
 
     Attributes:
@@ -79,7 +84,14 @@ class ResNet18(Residual18):
         ('stage_4', 'stage_1', 'stage_2', 'stage_3')
     """
 
-    def __init__(self, outputs: int = 1, *, channels: int = 3, seed: int = 0) -> None:
+    def __init__(
+        self,
+        outputs: int = 1,
+        *,
+        channels: int = 3,
+        weights: str | Path | None = None,
+        seed: int = 0,
+    ) -> None:
         super().__init__()
         self.outputs = check_integer("outputs", outputs, 1)
         self.channels = check_integer("channels", channels, 1)
@@ -88,6 +100,8 @@ class ResNet18(Residual18):
             pool = nn.MaxPool2d(3, stride=2, padding=1)
             stem = nn.Sequential(*_convolve(self.channels, 64, 7, 2), nn.ReLU(), pool)
             self._build(stem, _branch, self.outputs)
+        if weights is not None:
+            load_pretrained(self, weights)
 
     def forward(self, x: Tensor) -> Tensor:
         """Predict targets ``(n, outputs)`` for images ``(n, channels, height, width)``."""

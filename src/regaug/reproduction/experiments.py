@@ -1,6 +1,7 @@
 """Run a table of the paper: find the data, plan, train what is missing, read off the result."""
 
 import shlex
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -34,6 +35,8 @@ class Wanted:
     methods: Sequence[str] = ()
     seeds: int = 3
     protocols: tuple[Rules, ...] = PROTOCOLS
+    epochs: int | None = None  # of the paper's protocol, at most
+    whole: bool = False  # stop when the time is up, instead of cutting what does not fit
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,14 +64,15 @@ def run_experiment(
     """Train what an experiment needs and a store does not have, and return what it shows.
 
     The tables are written to the store's folder too, as JSON. Epochs and settings are cut to about
-    the time that the workforce has, and nothing starts after it.
+    the time that the workforce has, and nothing starts after it. If the whole is wanted nothing is
+    cut: networks pause after an epoch when the time is up, and the same call goes on.
     """
     check_own_folder(folder, STUDY)
     wanted, workforce = wanted or Wanted(), workforce or Workforce()
     experiment, minutes, jobs = EXPERIMENTS[name], workforce.max_minutes, workforce.jobs
     found, missing = tables.find_data(experiment, wanted.datasets)
     splits = max(SPLITS, wanted.seeds)
-    problems = [data.problem(protocol, splits) for data in found for protocol in PROTOCOLS]
+    problems = [data.problem(protocol, splits) for data in found for protocol in data.protocols]
 
     def make(size: Size) -> list[Row]:
         return [
@@ -77,19 +81,20 @@ def run_experiment(
             for row in tables.make_rows(experiment, data, methods=wanted.methods, size=size)
         ]
 
-    whole = Size(seeds=wanted.seeds, protocols=wanted.protocols)
+    whole = Size(seeds=wanted.seeds, epochs=wanted.epochs, protocols=wanted.protocols)
     by_name = {problem.name: problem for problem in problems}
-    rows, size = tables.fit_to_time(make, by_name, size=whole, max_minutes=minutes, jobs=jobs)
+    limit = None if wanted.whole else minutes
+    rows, size = tables.fit_to_time(make, by_name, size=whole, max_minutes=limit, jobs=jobs)
     store, runs = Store(folder, WHAT), list_runs(rows)
     tell = _begin(runs, by_name, store, progress, missing, jobs)
-    _do(Worker(problems), [runs], store, workforce, tell)
+    _do_all(problems, runs, store, workforce, tell)
     records, measured = store.records(), []
     rest = [run for run in list_runs(make(whole)) if run.key not in records]
     for data in found:
         own = [row for row in rows if row.data == data.name]
         command = _command(name, data, wanted, workforce)
         outlook = Outlook(list_runs(own), [run for run in rest if _is_of(run, data)], size)
-        left = outlook.say(data.name, records, by_name, workforce)
+        left = outlook.say(data.name, records, by_name, replace(workforce, max_minutes=limit))
         table = measure(experiment, data, own, records, size=size, command=command, left=left)
         write_json(folder / TABLES / f"{name}-{data.name}.json", table.to_dict(), indent=1)
         measured.append(table)
@@ -152,8 +157,28 @@ def _do(
     return do_runs(worker, rounds, store, total=total, workforce=by, report=tell)
 
 
+def _do_all(
+    problems: Sequence[Problem], runs: Sequence[Run], store: Store, by: Workforce, tell: Report
+) -> None:
+    """Do runs of tables, then those of networks, which can pause and go on another time."""
+    start = time.monotonic()
+    stacked = {problem.name for problem in problems if problem.is_stacked}
+    small = [run for run in runs if run.problem in stacked]
+    if small and not _do(Worker(problems), [small], store, by, tell):
+        return
+    large = [run for run in runs if run.problem not in stacked]
+    until = None
+    if by.max_minutes is not None:
+        left = by.max_minutes - (time.monotonic() - start) / 60
+        if left <= 0:
+            return
+        by, until = replace(by, max_minutes=left), time.time() + 60 * left
+    if large:
+        _do(Worker(problems, folder=store.folder, until=until), [large], store, by, tell)
+
+
 def _is_of(run: Run, data: PaperData) -> bool:
-    return run.problem in {data.problem_name(protocol) for protocol in PROTOCOLS}
+    return run.problem in {data.problem_name(protocol) for protocol in data.protocols}
 
 
 def _command(name: str, data: PaperData, wanted: Wanted, workforce: Workforce) -> str:
@@ -161,7 +186,9 @@ def _command(name: str, data: PaperData, wanted: Wanted, workforce: Workforce) -
     words += ["--methods", ",".join(wanted.methods)] if wanted.methods else []
     words += ["--seeds", str(wanted.seeds)]
     words += ["--protocol", wanted.protocols[0]] if len(wanted.protocols) == 1 else []
-    minutes = workforce.max_minutes
+    words += ["--epochs", str(wanted.epochs)] if wanted.epochs is not None else []
+    words += ["--whole"] if wanted.whole else []
+    minutes = None if wanted.whole else workforce.max_minutes
     # The time of several processes is shared: their number is a part of what is run.
     words += [] if minutes is None else ["--max-minutes", f"{minutes:g}", "-j", f"{workforce.jobs}"]
     return shlex.join(words)

@@ -12,8 +12,9 @@ from regaug.exceptions import StoreError
 from regaug.formatting import TextTable
 from regaug.metrics import METRICS, Score
 from regaug.reproduction import published
+from regaug.reproduction.cuts import Cut, read_cut
 from regaug.reproduction.problems import PaperData
-from regaug.reproduction.recipes import metric_of, paper_settings
+from regaug.reproduction.recipes import metric_of
 from regaug.reproduction.tables import Experiment, Row, Size
 from regaug.runs.record import RunRecord
 from regaug.studies.config import StudyConfig
@@ -27,6 +28,10 @@ from regaug.training import Settings
 Records = Mapping[str, RunRecord]
 UNSHIFTED = "unshifted"
 CUT = "Rows that were cut short are no test of the paper: no published figure stands beside them."
+CHANGED = (
+    "batches changed: share of the training batches in which FOMA scales a singular value, and the "
+    "median of its cut k among so many values"
+)
 _MARKS = {"own": "", "re-run": " (re-run)", "quoted": " (quoted)"}
 
 
@@ -66,6 +71,8 @@ class Line:
 
     So many of the planned runs are finished. They have at most so many of the epochs that the
     paper's protocol asks for, None for a baseline; the figures are those of the runs in ``keys``.
+    ``cut`` is what FOMA did to the batches of these, ``hours`` what all of them took together, and
+    ``is_ours`` says that the paper has no such row.
     """
 
     label: str
@@ -76,12 +83,17 @@ class Line:
     epochs: int | None
     of_epochs: int | None
     keys: tuple[str, ...]
+    cut: Cut | None = None
+    hours: float = 0.0
+    is_ours: bool = False
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Return the line that :meth:`Measured.to_dict` wrote down."""
         figures = tuple(Figure(**figure) for figure in values["figures"])
-        return cls(**{**values, "figures": figures, "keys": tuple(values["keys"])})
+        known = values.get("cut")
+        cut = None if known is None else Cut(**known)
+        return cls(**{**values, "figures": figures, "keys": tuple(values["keys"]), "cut": cut})
 
     @property
     def is_cut(self) -> bool:
@@ -175,9 +187,10 @@ class Measured:
             for own in line.figures:
                 compares = own.published is not None and not line.is_cut
                 columns[own.title] = columns.get(own.title, False) or compares
-        header = ["method"]
+        header, has_cuts = ["method"], any(line.cut for line in self.paper)
         for name, compares in columns.items():
             header += [name, "published", "apart"] if compares else [name]
+        header += ["batches changed"] if has_cuts else []
         rows = []
         for line in self.paper:
             known = {own.title: own for own in line.figures}
@@ -185,9 +198,11 @@ class Measured:
             for name, compares in columns.items():
                 shown = _cells(known.get(name), is_cut=line.is_cut)
                 cells += shown if compares else shown[:1]
+            cells += [line.cut.words if line.cut else ""] if has_cuts else []
             rows.append(cells)
         apart = "apart: difference of the means in combined standard errors"
         notes = [apart] if any(columns.values()) else []
+        notes += [CHANGED] if has_cuts else []
         notes += [CUT] if any(line.is_cut for line in self.paper) else []
         notes += [f"Data: {self.note}."] if self.note else []
         notes += [self.size] if self.size else []
@@ -227,7 +242,6 @@ def _line(row: Row, records: Records) -> Line:
     chosen = choose_runs(row, records)
     figures = [_figure(row, chosen, metric, domain) for metric, domain in _wanted(row.data)]
     settings = row.runs[0].settings
-    model = row.options.get("as", row.method)
     line = Line(
         row.label,
         row.method,
@@ -235,8 +249,11 @@ def _line(row: Row, records: Records) -> Line:
         done=sum(run.key in records for run in row.runs),
         planned=len(row.runs),
         epochs=None if settings is None else settings.epochs,
-        of_epochs=None if settings is None else paper_settings(row.data, model, seed=0).epochs,
+        of_epochs=None if settings is None else row.epochs,
         keys=tuple(record.run.key for record in chosen),
+        cut=read_cut(chosen),
+        hours=sum(records[run.key].seconds for run in row.runs if run.key in records) / 3600,
+        is_ours=row.is_ours,
     )
     if not line.is_cut:
         return line
@@ -258,7 +275,7 @@ def _figure(row: Row, chosen: Sequence[RunRecord], metric: str, domain: str) -> 
         return None
     sd = stdev(values) if len(values) > 1 else None
     figure = Figure(metric, domain, fmean(values), sd, len(values))
-    is_ours = domain == UNSHIFTED or "as" in row.options
+    is_ours = domain == UNSHIFTED or row.is_ours
     if is_ours or row.method not in {cell.method for cell in published.cells()}:
         return figure
     cell = published.cell(row.data, row.method, metric, domain, **row.options)  # type: ignore[arg-type]
@@ -348,4 +365,4 @@ def _say_size(size: Size, protocols: Set[str]) -> str:
         "tuned": f"{share} of the settings that the tuned one tries",
     }
     said = [text for protocol, text in words.items() if protocol in protocols]
-    return f"Cut short to fit the time given: {', '.join(said)}."
+    return f"Cut short: {', '.join(said)}."

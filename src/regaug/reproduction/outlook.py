@@ -44,11 +44,11 @@ class Outlook:
             done = f"{data}: {total - len(left):,} of {count(total, 'run')} are done"
         cut = self._say_cut(workforce.max_minutes)
         again = f"Run the same command again to go on ({time(left)})." if left else ""
-        whole = f"For the whole, leave out --max-minutes ({time(self.rest)})." if cut else ""
+        whole = f"For the whole, add --whole, without --epochs ({time(self.rest)})." if cut else ""
         return sentences(f"{done}{cut}.", again, whole)
 
     def _say_cut(self, minutes: float | None) -> str:
-        if self.size.is_full or minutes is None:
+        if self.size.is_full:
             return ""
         words = {
             "paper": f"at most {count(self.size.epochs or 0, 'epoch')} in the paper's protocol",
@@ -56,4 +56,5 @@ class Outlook:
         }
         run = {run.problem.rpartition("/")[2] for run in self.runs}
         said = [text for protocol, text in words.items() if protocol in run]
-        return f", cut to {' and '.join(said)} to fit {minutes:g} min"
+        fit = "" if minutes is None else f" to fit {minutes:g} min"
+        return f", cut to {' and '.join(said)}{fit}"

@@ -3,45 +3,46 @@
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from regaug import formatting
-from regaug._files import read_json, write_bytes, write_text
+from regaug._files import read_json, write_bytes, write_json, write_text
 from regaug._outputs import Output, check_own_folder
-from regaug.metrics import METRICS
+from regaug.exceptions import ArgumentError
+from regaug.reproduction import answers, differences, picture, reasons
 from regaug.reproduction.experiments import TABLES
 from regaug.reproduction.figures import FIGURES
-from regaug.reproduction.measured import Figure, Measured, Tuned
-from regaug.reproduction.tables import FOMA, IN_DISTRIBUTION, OUT_OF_DISTRIBUTION
+from regaug.reproduction.measured import Measured
+from regaug.reproduction.problems import SCALINGS
+from regaug.reproduction.tables import IN_DISTRIBUTION, OUT_OF_DISTRIBUTION
 from regaug.reproduction.timing import TIME, Times
+from regaug.runs.record import RunRecord
 from regaug.runs.store import STUDY, Store
-from regaug.training import Settings
-from regaug.training.baselines import BASELINES
 
 INTRO = """\
 # The paper, measured again
 
-*This page is written by `make findings` from the runs in `benchmarks/results/reproduction`. The
-figures called "published" are the paper's (Kaufman and Azencot, ICML 2024); all others were
-measured, by the commands below the tables.*
-
-Every method is trained twice:
-
-- **paper**: the splits, raw targets, epochs and settings that the paper gives for FOMA (its tables
-  8 and 9), and those of C-Mixup's released configuration for plain training (`erm`) and the others,
-  which the paper says it uses. No setting was changed to come closer.
-- **tuned**: inputs and targets standardized, the same number of settings for every method, `erm`
-  included, each split choosing by its own validation error; ten splits for tables, with a test that
-  accounts for how many methods there are and for what the splits have in common.
-
-"Apart" is the difference of measured and published mean in combined standard errors, where both
-have a standard deviation: beyond 2 it is more than chance.
+FOMA (Kaufman and Azencot, ICML 2024) was published with large gains over plain training. This page
+repeats its tables and figures and says what came out, why, and by which command.
 """
-
-CUT = (
-    " The nets have not finished learning, and where a method's batches are smaller it takes more "
-    "steps in as many epochs, so the rows of the paper's protocol are no test of the paper."
-)
+HOW = """\
+*Here* is the paper's protocol: its splits, raw targets, epochs and settings (its tables 8 and 9, or
+what was released; the best of these rows by the test error, in FOMA's favor), and for plain
+training (`erm`) those of C-Mixup, from which the paper quotes it. *Scaled targets* is the same with
+targets min-max scaled or standardized, whichever is better; it is ours, not the paper's. *Tuned*
+gives every method, `erm` included, the same number of settings, chosen on validation rows of each
+split, with inputs and targets standardized; the change has a 95 % interval. That was one search of
+each method; the study with two stages that `regaug compare` makes was not run on them. ↓: lower is
+better, ↑: higher is better; MAPE is in percent (↓). What is cut short says so, and is no test of
+the paper.
+"""
+READ = """\
+*Written by `make findings` from the runs in `benchmarks/results/reproduction`. The figures called
+"published" are the paper's; all others were measured, by the commands below the tables. "Apart" is
+the difference of measured and published mean in combined standard errors, where both have a
+standard deviation: beyond 2 it is more than chance.*
+"""
 ORDER = IN_DISTRIBUTION + OUT_OF_DISTRIBUTION
 SECTIONS = {
     "in-distribution": "In distribution (tables 3 and 10)",
@@ -51,27 +52,43 @@ SECTIONS = {
     "noise": "Noise (tables 6 and 7)",
     TIME: "What an epoch costs (table 2)",
 }
-# A mean this many times worse is another result, whatever the noise.
-MUCH = 1.5
 
 
 def make_page(folder: str | Path) -> str:
     """Return the page as Markdown: measured tables are in ``tables/``, figures' numbers beside."""
     folder = Path(folder)
-    tables = [read_table(path) for path in sorted((folder / TABLES).glob("*.json"))]
-    tables.sort(key=lambda found: ORDER.index(found.data))
-    parts = [INTRO, "## What reproduces, and what does not\n"]
-    for found in tables:
-        if isinstance(found, Measured) and found.experiment.endswith("-distribution"):
-            note = f" ({found.note})" if found.note else ""
-            sentences = "".join(f"- {line}\n" for line in summarize(found))
-            parts.append(f"**{found.data}**{note}\n\n{sentences}")
+    tables = read_tables(folder)
+    compared = compared_tables(tables)
+    parts = [INTRO, "## Does FOMA work?\n", answers.say_answer(compared) + "\n"]
+    parts += [answers.make_table(compared).to_markdown(), HOW]
+    parts += [f"- **{found.data}**: {answers.say_briefly(found)}" for found in compared]
+    points = picture.list_points(compared)
+    parts.append(f"\n![{picture.say_points(points)}](figures/{picture.NAME}.png)\n")
+    parts += ["## Why do the published gains not appear?\n"]
+    parts += reasons.explain(compared)
+    parts += ["## When does it help?\n", *reasons.tell_cases(compared)]
+    parts += ["## Every table and figure of the paper\n", READ]
     for name, title in SECTIONS.items():
         own = [found for found in tables if found.experiment == name]
         if own:
-            parts.append(f"## {title}\n")
+            parts.append(f"### {title}\n")
             parts += [_section(found) for found in own]
-    return "\n".join([*parts, "## Figures\n", *_figures(folder)])
+    parts += ["### Figures\n", *_figures(folder), "### What each training took\n"]
+    parts += [_efforts(tables)]
+    parts += ["## Differences between paper and scripts\n", differences.make_table().to_markdown()]
+    return "\n".join(parts)
+
+
+def read_tables(folder: Path) -> list[Measured | Times]:
+    """Return the measured tables of a folder, in the paper's order of data sets."""
+    tables = [read_table(path) for path in sorted((folder / TABLES).glob("*.json"))]
+    return sorted(tables, key=lambda found: ORDER.index(found.data))
+
+
+def compared_tables(tables: Sequence[Measured | Times]) -> list[Measured]:
+    """Return those in which all methods are compared, one for each data set."""
+    own = [found for found in tables if isinstance(found, Measured)]
+    return [found for found in own if found.experiment.endswith("-distribution")]
 
 
 def read_table(path: Path) -> Measured | Times:
@@ -80,117 +97,23 @@ def read_table(path: Path) -> Measured | Times:
     return (Times if values["experiment"] == TIME else Measured).from_dict(values)
 
 
-def summarize(found: Measured) -> Iterator[str]:
-    """Give what a data set has shown, in sentences."""
-    first = {line.label: line.figures[0] for line in found.paper if line.figures}
-    if found.size:
-        yield found.size + CUT
-    elif found.note:
-        yield "The data differs from the paper's, so the errors do not compare; their order may."
-    else:
-        yield from _against_published(first)
-    if "erm" in first and not found.size:
-        yield from _against_plain(first)
-    yield from _trained_alike(first)
-    yield from _baselines_win(first)
-    if found.tuned is not None:
-        yield from _about_tuned(found.tuned)
-
-
-def _against_published(first: Mapping[str, Figure]) -> Iterator[str]:
-    known = {name: own.apart for name, own in first.items() if own.apart is not None}
-    near = [name for name, apart in known.items() if abs(apart) <= 2]
-    far = {name: first[name] for name, apart in known.items() if abs(apart) > 2}
-    if near:
-        yield f"Within two standard errors of the published figure: {', '.join(near)}."
-    if far:
-        both = [f"{n} ({own.score}, published {own.published_mean:.4g})" for n, own in far.items()]
-        yield f"Further apart: {', '.join(both)}."
-    # Where the training itself, and not the method, explains a large error.
-    for name in far:
-        plain = first.get(f"erm, trained as {name}")
-        if plain is not None and "erm" in first and _is_much_worse(plain, first["erm"]):
-            yield (
-                f"Plain training with the published rate, batches and epochs of {name} has "
-                f"{plain.score} itself: they are too few steps for this data, with or without the "
-                "method."
-            )
-
-
-def _is_much_worse(one: Figure, other: Figure) -> bool:
-    if METRICS[one.metric].higher_is_better:
-        return MUCH * one.mean < other.mean
-    return one.mean > MUCH * other.mean
-
-
-def _against_plain(first: Mapping[str, Figure]) -> Iterator[str]:
-    plain = first["erm"]
-    known = [(name, first[name].score.against(plain.score)) for name in FOMA if name in first]
-    if known:
-        words = " and ".join(f"{name} is {change} than plain training" for name, change in known)
-        yield f"In the paper's protocol, by {METRICS[plain.metric].title}, {words} here."
-
-
-def _trained_alike(first: Mapping[str, Figure]) -> Iterator[str]:
-    """Tell what the method does from what its rate, batches and epochs do."""
-    words = [
-        f"of {name}: {name} {first[name].score}, plain training {first[plain].score}"
-        for name in FOMA
-        if name in first and (plain := f"erm, trained as {name}") in first
-    ]
-    if words:
-        yield f"Trained alike, with the rate, batches and epochs {'; '.join(words)}."
-
-
-def _baselines_win(first: Mapping[str, Figure]) -> Iterator[str]:
-    if "erm" not in first:
-        return
-    plain = first["erm"].score
-    better = [
-        f"{name} ({first[name].score})"
-        for name in BASELINES
-        if name in first and first[name].score.is_better_than(plain)
-    ]
-    if better:
-        yield f"Plain training ({plain}) is beaten by {', '.join(better)}, without a net."
-
-
-def _about_tuned(tuned: Tuned) -> Iterator[str]:
-    yield f"Tuned: {tuned.verdict}"
-    comparison = tuned.comparison
-    metric, unit = METRICS[comparison.metric], comparison.unit
-    known = [row for row in comparison.rows if row.name in FOMA and row.change is not None]
-    if not known:
-        return
-    best = min(known, key=lambda row: metric.error(row.change))
-    interval = formatting.between(best.change_low, best.change_high, unit)
-    level = formatting.percent(comparison.level)
-    yield (
-        f"The better FOMA is {best.name}: {metric.title} {formatting.change(best.change, unit)} "
-        f"against tuned plain training, "
-        + (f"{level} interval {interval}, " if interval else "")
-        + f"with {_say_settings(tuned.best[best.name])}."
-    )
-
-
-def _say_settings(settings: Settings) -> str:
-    own = settings.method_settings
-    cut = f"rho {own['rho']}" if own.get("rho") is not None else f"k {own.get('k')}"
-    fade = own["anneal"]
-    until = "throughout" if fade is None else f"faded out over {formatting.percent(fade)}"
-    return (
-        f"{own['sampler']} batches at the {own['place']}, {cut}, a batch touched with probability "
-        f"{own['p']:.2g} {until}"
-    )
-
-
 def _section(found: Measured | Times) -> str:
     parts = []
-    for title, table in found.tables().items():
+    if isinstance(found, Measured) and found.experiment.endswith("-distribution"):
+        parts.append("".join(f"- {sentence}\n" for sentence in answers.summarize(found)))
+    for title, table in _without_scaled(found).tables().items():
         said = [re.sub(r"^Made by: (.+)$", r"Made by `\1`.", note) for note in table.notes]
         notes = "".join(f"{note}\n\n" for note in said)
-        parts.append(f"### {found.data}: {title}\n\n{table.to_markdown()}\n{notes}")
-    return "\n".join(parts)
+        parts.append(f"**{found.data}, {title}**\n\n{table.to_markdown()}\n{notes}")
+    return "\n".join([f"#### {found.data}\n", *parts])
+
+
+def _without_scaled(found: Measured | Times) -> Measured | Times:
+    """Leave out rows with scaled targets: they have a table of their own."""
+    if isinstance(found, Times):
+        return found
+    ends = tuple(f"; targets {scaling}" for scaling in SCALINGS)
+    return replace(found, paper=tuple(own for own in found.paper if not own.label.endswith(ends)))
 
 
 def _figures(folder: Path) -> Iterator[str]:
@@ -202,30 +125,81 @@ def _figures(folder: Path) -> Iterator[str]:
             yield f"![{figure.title}](figures/{name}.png)\n\n{caption} {command}\n"
 
 
+def _efforts(tables: Sequence[Measured | Times]) -> str:
+    """Say of every comparison how many runs are done, by which command and in which time."""
+    rows = []
+    for found in compared_tables(tables):
+        nets = [line for line in found.paper if line.epochs is not None]
+        done, planned = (sum(getattr(line, name) for line in nets) for name in ("done", "planned"))
+        shares = [line.epochs / line.of_epochs for line in nets if line.epochs and line.of_epochs]
+        hours = sum(line.hours for line in nets)
+        time = formatting.duration(3600 * hours) if hours else "not kept"
+        share = f"{formatting.percent(min(shares))} to {formatting.percent(max(shares))}"
+        rows.append((found.data, f"{done} of {planned}", share, time, f"`{found.command}`"))
+    header = ("data", "runs done", "share of the epochs, least to most", "time", "command")
+    return formatting.TextTable("Efforts", header, rows).to_markdown()
+
+
 def collect(store: str | Path, folder: str | Path) -> None:
     """Copy the tables and figures of a store, and the runs that they are made from.
 
     Of the tuned protocol these are the runs that the splits have chosen, not all that were tried:
-    what is kept with the code stays small. What is in the folder is replaced.
+    what is kept with the code stays small. A table of the store replaces that of the folder; if
+    it has nothing in the tuned protocol, what the folder has of that stays. A run that other tables
+    of the folder are made from too must not have come out otherwise.
     """
     store, folder = Path(store), Path(folder)
     check_own_folder(folder, STUDY, name="folder")
-    old = Store.open(store)
-    records = old.records()
-    wanted: dict[str, None] = {}
+    new, kept_records = Store.open(store), _records(folder)
+    fresh = [read_table(path) for path in sorted((store / TABLES).glob("*.json"))]
+    taken = new.records()
+    again = {key: taken[key] for found in fresh for key in found.keys}
+    _check_others(folder, fresh, kept_records, again)
+    records = {**kept_records, **again}
     for path in sorted((store / TABLES).glob("*.json")):
-        wanted |= dict.fromkeys(read_table(path).keys)
-        write_bytes(folder / TABLES / path.name, path.read_bytes())
+        found, kept = read_table(path), folder / TABLES / path.name
+        before = read_table(kept) if kept.exists() else None
+        if isinstance(found, Measured) and isinstance(before, Measured) and found.tuned is None:
+            found = replace(found, tuned=before.tuned)
+        write_json(kept, found.to_dict(), indent=1)
     for path in store.glob("*.json"):
         if path.stem in FIGURES:
             write_bytes(folder / path.name, path.read_bytes())
+    wanted = {key: None for found in read_tables(folder) for key in found.keys}
     for path in (*folder.glob("runs-*.jsonl"), folder / STUDY):
         path.unlink(missing_ok=True)
-    new = Store(folder, old.configuration)
+    written = Store(folder, new.configuration)
     for key in wanted:
-        new.add(records[key])
-    (written,) = folder.glob("runs-*.jsonl")
-    written.rename(folder / "runs-1.jsonl")  # not the name of a machine
+        written.add(records[key])
+    (file,) = folder.glob("runs-*.jsonl")
+    file.rename(folder / "runs-1.jsonl")  # not the name of a machine
+
+
+def _records(folder: Path) -> dict[str, RunRecord]:
+    return Store.open(folder).records() if (folder / STUDY).exists() else {}
+
+
+def _check_others(
+    folder: Path,
+    fresh: Sequence[Measured | Times],
+    before: Mapping[str, RunRecord],
+    again: Mapping[str, RunRecord],
+) -> None:
+    """Refuse runs that came out otherwise while other tables still say what they were."""
+    changed = {
+        key for key in before.keys() & again.keys() if before[key].to_dict() != again[key].to_dict()
+    }
+    new = {(found.experiment, found.data) for found in fresh}
+    stale = [
+        f"{found.experiment} on {found.data}"
+        for found in read_tables(folder)
+        if (found.experiment, found.data) not in new and changed & set(found.keys)
+    ]
+    if stale:
+        raise ArgumentError(
+            f"`store` must have {', '.join(stale)} too, since it has other results of runs that "
+            "these are made from. Run them with the same --out first."
+        )
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -234,6 +208,9 @@ def main(arguments: Sequence[str]) -> None:
     place = Output(Path(path), name="path", force=None, endings=(".md",), is_own=_is_page)
     if store:
         collect(store[0], folder)
+    points = picture.list_points(compared_tables(read_tables(Path(folder))))
+    if points:
+        picture.draw_picture(points, place.path.parent / "figures")
     write_text(place.path, make_page(folder))
 
 

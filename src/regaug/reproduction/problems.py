@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Literal, cast
+from typing import Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,19 +22,27 @@ from regaug.data.datasets.files import data_folder, locate
 from regaug.data.datasets.named import how, is_here
 from regaug.data.datasets.pairs import Pairs
 from regaug.data.datasets.series import load_electricity
-from regaug.data.scaling import StandardizedSplit
+from regaug.data.scaling import Scaler, StandardizedSplit
 from regaug.data.splits import ThreeParts, group_split, random_split
 from regaug.exceptions import DataNotFoundError
-from regaug.models import MLP
+from regaug.models import MLP, R2Plus1D18
 from regaug.problems import NETWORKS, Cost, LoadedSplits, MakeNet, Problem
 from regaug.reproduction.recipes import metric_of
 
+# How targets may be scaled, by the training rows, in what is the paper's protocol otherwise.
+Scaling = Literal["min-max", "standardized"]
+SCALINGS: tuple[Scaling, ...] = get_args(Scaling)
 # "time" is "paper" with a few validation rows: what is timed is the training.
-Protocol = Literal["paper", "tuned", "time"]
+Protocol = Literal["paper", "tuned", "time", "paper-min-max", "paper-standardized"]
 ELECTRICITY, DAVIS = "electricity-1000x203", "davis-by-protein"
 _CLIENTS = "electricity/electricity_first1000rows_203of321.csv"
 _DOMAINS = 8  # groups of proteins in davis, the last quarter of them for the test
 _FEW = 32  # validation rows beside what is timed
+_SCALED: dict[Scaling, Protocol] = {
+    "min-max": "paper-min-max",
+    "standardized": "paper-standardized",
+}
+_BIAS = 55.6  # what the net for echo videos begins with, in all scripts
 # Of what is no table.
 _COSTS = {
     "exchange-rate": Cost(1.2e-2, 8e-4),
@@ -56,7 +64,7 @@ class PaperData:
     what: str
     note: str = ""  # what a reader of a table must know
     model: MakeNet | None = None  # None for tables, whose runs are stacked
-    rows: int | None = None  # training samples at most, and half as many of each other part
+    rows: int | None = None  # training samples at most, and a quarter as many of other parts
 
     @property
     def is_table(self) -> bool:
@@ -65,7 +73,17 @@ class PaperData:
 
     def problem_name(self, protocol: Protocol) -> str:
         """Return what its runs know the problem by."""
-        return f"{self.what}/{protocol}"
+        size = "" if self.rows is None else f"-{self.rows}"
+        return f"{self.what}{size}/{protocol}"
+
+    def scaled_name(self, scaling: Scaling) -> str:
+        """Return what runs with scaled targets know the problem by."""
+        return self.problem_name(_SCALED[scaling])
+
+    @property
+    def protocols(self) -> tuple[Protocol, ...]:
+        """What there is of it; targets are scaled for tables, as all others are near 1."""
+        return ("paper", "tuned", *(_SCALED.values() if self.is_table else ()))
 
     def problem(self, protocol: Protocol, splits: int = 1) -> Problem:
         """Return the problem; its targets are raw in the paper's protocol, else standardized."""
@@ -82,6 +100,11 @@ class PaperData:
             cost=_COSTS.get(self.what, Cost()),
         )
 
+    def target_unit(self, scaling: Scaling, seed: int) -> float:
+        """Return what the first target of a seed's split is divided by when it is scaled."""
+        split = _split(self.what, _SCALED[scaling], self.rows, seed)
+        return float(cast(StandardizedSplit, split).y_scaler.std[0])
+
 
 def find(name: str) -> PaperData:
     """Return what stands for a data set of the paper; an error says how to get it."""
@@ -89,7 +112,7 @@ def find(name: str) -> PaperData:
         **{table: partial(_itself, table) for table in ("airfoil", "no2", "crimes")},
         "exchange-rate": partial(_itself, "exchange-rate", "series"),
         "electricity": _electricity,
-        "echo": partial(_itself, "echo", "video"),
+        "echo": _echo,
         "rcf-mnist": _rcf_mnist,
         "dti": _dti,
         "povertymap": partial(_itself, "povertymap", "image"),
@@ -135,7 +158,16 @@ def _electricity() -> PaperData:
 
 def _rcf_mnist() -> PaperData:
     found = _itself("rcf-mnist", "image")
-    return replace(found, rows=1000, note="1,000 of the 40,000 training images, 500 to test on")
+    note = "8,000 of the 40,000 training images, 2,000 to test on"
+    return replace(found, rows=8000, note=note)
+
+
+def _echo() -> PaperData:
+    return replace(_itself("echo", "video"), model=_make_echo_net)
+
+
+def _make_echo_net(split: Split, seed: int) -> nn.Module:
+    return R2Plus1D18(split.train.y.shape[1], bias=_BIAS, seed=seed)
 
 
 def _dti() -> PaperData:
@@ -144,10 +176,10 @@ def _dti() -> PaperData:
     except DataNotFoundError:
         davis = _itself("davis", "pair")
     note = (
-        "stands in: 1,000 training pairs of davis, with proteins in the test that are not in the "
+        "stands in: 5,000 training pairs of davis, with proteins in the test that are not in the "
         "training, in place of later years"
     )
-    return replace(davis, name="dti", what=DAVIS, note=note, rows=1000)
+    return replace(davis, name="dti", what=DAVIS, note=note, rows=5000)
 
 
 def _split(what: str, protocol: Protocol, rows: int | None, seed: int) -> Split:
@@ -165,10 +197,29 @@ def _split(what: str, protocol: Protocol, rows: int | None, seed: int) -> Split:
     if rows is not None:
         split = _excerpt(split, rows, seed)
     split = replace(split, pooled=True)  # as the errors of the paper
+    for scaling, name in _SCALED.items():
+        if name == protocol:
+            return scale_targets(split, scaling)
     if protocol != "time":
         return split
     few = split.validation.take(slice(_FEW))
     return Split(split.train, few, few, pooled=True)
+
+
+def scale_targets(split: Split, scaling: Scaling) -> StandardizedSplit:
+    """Scale targets by the training rows, to [0, 1] or to mean 0 and deviation 1.
+
+    Inputs stay as they are; errors are those of predictions that are taken back.
+    """
+    y = split.train.y.double().numpy()
+    if scaling == "min-max":
+        low, width = y.min(axis=0), np.ptp(y, axis=0)
+        scaler = Scaler(low, np.where(width > 0, width, 1.0))
+    else:
+        scaler = Scaler.fit(split.train.y)
+    new = {name: replace(part, y=scaler.transform(part.y)) for name, part in split.parts.items()}
+    train, validation, test = (new.pop(name) for name in ("train", "validation", "test"))
+    return StandardizedSplit(train, validation, test, new, y_scaler=scaler, pooled=split.pooled)
 
 
 @lru_cache(maxsize=2)
@@ -210,7 +261,7 @@ def _deal_groups(seed: int, *, groups: NDArray[np.generic]) -> ThreeParts:
 
 
 def _excerpt(split: Split, rows: int, seed: int) -> Split:
-    """Keep so many training samples at most, drawn at random, and half as many of other parts."""
+    """Keep so many training samples at most, drawn at random, and a quarter of other parts."""
     rng = _random.numpy_generator(_random.Stream.EXCERPT, seed)
 
     def some(part: Part, most: int) -> Part:
@@ -219,7 +270,7 @@ def _excerpt(split: Split, rows: int, seed: int) -> Split:
     return replace(
         split,
         train=some(split.train, rows),
-        validation=some(split.validation, rows // 2),
-        test=some(split.test, rows // 2),
-        more={name: some(part, rows // 2) for name, part in split.more.items()},
+        validation=some(split.validation, rows // 4),
+        test=some(split.test, rows // 4),
+        more={name: some(part, rows // 4) for name, part in split.more.items()},
     )

@@ -52,6 +52,8 @@ class RunRecord:
         sample: Some predictions; empty if they were not kept.
         predictions: Predictions ``(n, m)``, float32, of the validation and the test rows in the
             target's own units, by part: what an ensemble is made of. Empty if they were not kept.
+        cuts: Of FOMA: how often a batch of so many singular values had a cut k, ``(k, values,
+            batches)``; -1 for a cut that could not be estimated.
     """
 
     run: Run
@@ -67,6 +69,7 @@ class RunRecord:
     sample: Sample = Sample()
     predictions: Mapping[str, Predictions] = field(default_factory=dict, repr=False)
     predict_seconds: float | None = field(default=None, repr=False)
+    cuts: Sequence[tuple[int, int, int]] = field(default=(), repr=False)
 
     @classmethod
     def of(cls, run: Run, result: RunResult, split: Split, *, details: bool) -> Self:
@@ -89,6 +92,7 @@ class RunRecord:
             sample=_sample(result, split) if details and has_learned else Sample(),
             predictions=_predictions(result) if details and has_learned else {},
             predict_seconds=_short(result.predict_seconds) if has_learned else None,
+            cuts=result.cuts,
         )
 
     @classmethod
@@ -134,8 +138,9 @@ class RunRecord:
             "curves": {name: list(values) for name, values in self.curves.items()},
             "sample": {"true": list(self.sample.true), "predicted": list(self.sample.predicted)},
             "predictions": {part: to_text(own) for part, own in self.predictions.items()},
+            "cuts": [list(cut) for cut in self.cuts],
         }
-        for name in ("predictions", "predict_seconds"):
+        for name in ("predictions", "predict_seconds", "cuts"):
             if not plain[name]:  # as in records that are older than they are
                 del plain[name]
         return plain
@@ -161,6 +166,7 @@ class RunRecord:
             sample=_read_sample(sample["true"], sample["predicted"]),
             predictions=_read_predictions(values.get("predictions", {}), values["sizes"]),
             predict_seconds=_numbers([values.get("predict_seconds")])[0],
+            cuts=tuple(map(_read_cut, values.get("cuts", ()))),
         )
 
 
@@ -177,6 +183,11 @@ def _read_sample(*rows: Sequence[Sequence[float | None]]) -> Sample:
     if [*map(len, true)] != [*map(len, predicted)] or not all(true):
         raise ValueError("targets and predictions that do not belong together")
     return Sample(true, predicted)
+
+
+def _read_cut(values: Sequence[int]) -> tuple[int, int, int]:
+    k, most, count = map(index, values)
+    return k, most, count
 
 
 def _sizes(split: Split) -> tuple[int, int, int]:

@@ -120,10 +120,12 @@ class TrainingState:
     precision: Mapping[str, object]  # of the gradient scaler, where there is one
     history: tuple[Epoch, ...]
     seconds: float
+    cuts: tuple[tuple[int, int, int], ...] = ()  # of FOMA, so far
 
     def to_dict(self) -> dict[str, object]:
         """Return what :meth:`Checkpoints.save` takes."""
-        return vars(self) | {"history": [vars(epoch) for epoch in self.history]}
+        listed = {"history": [vars(epoch) for epoch in self.history], "cuts": list(self.cuts)}
+        return vars(self) | listed
 
     @classmethod
     def read(cls, values: Mapping[str, object], file: Path) -> Self:
@@ -138,6 +140,7 @@ class TrainingState:
                 precision=entry(values, "precision", dict),
                 history=tuple(map(_read_epoch, entry(values, "history", list))),
                 seconds=entry(values, "seconds", float),
+                cuts=tuple(map(_read_cut, values.get("cuts", []))),  # type: ignore[call-overload]
             )
             check_integer("best_epoch", state.best_epoch, 0, len(state.history))
         except (ArgumentError, DataError) as error:
@@ -163,6 +166,11 @@ def _read_epoch(line: object) -> Epoch:
     )
     loss, validation = (entry(values, name, float) for name in ("loss", "validation"))
     return Epoch(loss=loss, train=train, validation=validation, test=test)
+
+
+def _read_cut(line: object) -> tuple[int, int, int]:
+    k, values, count = entry({"cuts": line}, "cuts", tuple)
+    return int(k), int(values), int(count)
 
 
 def _tensors(values: Mapping[str, object], key: str) -> dict[str, Tensor]:

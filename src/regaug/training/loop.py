@@ -13,6 +13,7 @@ from torch.utils.data import DataLoader
 
 from regaug import _random, formatting, methods
 from regaug._checks import check_choice
+from regaug.augment.foma import count_cuts, go_on_counting, list_cuts
 from regaug.data.base import Part, Split
 from regaug.exceptions import ArgumentTypeError, DivergedError, NonFiniteError, PlaceError
 from regaug.metrics import METRICS
@@ -127,6 +128,7 @@ class _Training:
             )
         ready.fit(split.train.x, split.train.y, groups=groups, blocks=split.blocks)
         self.augmentation = ready.augmentation
+        count_cuts(self.augmentation)
         size = min(settings.batch_size, len(split.train))
         self.sampler = ready.sampler(split.train.y, size, drop_last=True, groups=groups)
         workers = machine.workers
@@ -180,6 +182,7 @@ class _Training:
             weights=self.best_weights,
             seconds=self.seconds,
             predict_seconds=scored.seconds,
+            cuts=list_cuts(self.augmentation),
         )
 
     def _go_on(self, checkpoints: Checkpoints, configuration: Mapping[str, object]) -> None:
@@ -295,6 +298,7 @@ class _Training:
             precision=self.fabric._precision.state_dict(),
             history=tuple(self.history),
             seconds=self.seconds,
+            cuts=list_cuts(self.augmentation),
         )
 
     def _restore(self, state: TrainingState, file: Path) -> None:
@@ -306,6 +310,7 @@ class _Training:
             raise unusable(file, "`precision` must be the state of a gradient scaler.") from error
         load_weights(self.model, state.weights, source=str(file))
         self.history, self.seconds = list(state.history), state.seconds
+        go_on_counting(self.augmentation, state.cuts)
         self.best_epoch, self.best_weights = state.best_epoch, dict(state.best_weights)
 
 

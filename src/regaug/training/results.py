@@ -78,6 +78,8 @@ class RunResult:
             in the scale of the split.
         seconds: Time it took.
         predict_seconds: Time that predicting one test row took; None without such rows.
+        cuts: Of FOMA: how often a batch of so many singular values had a cut k, as ``(k, values,
+            batches)``; -1 for a cut that could not be estimated. Empty for other methods.
         made_by: Versions of what it was made with.
     """
 
@@ -92,6 +94,7 @@ class RunResult:
     predictor: Predictor | None = field(default=None, repr=False)
     seconds: float
     predict_seconds: float | None = None
+    cuts: tuple[tuple[int, int, int], ...] = ()
     made_by: Mapping[str, str] = field(default_factory=versions, repr=False)
 
     def to_dict(self) -> dict[str, JSON]:

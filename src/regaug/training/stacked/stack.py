@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import torch
 from torch import Tensor
 
+from regaug.augment.foma import list_cuts
 from regaug.data.base import Part
 from regaug.exceptions import NonFiniteError
 from regaug.training.deadline import Until
@@ -209,6 +210,7 @@ class Stack:
             weights=run.groundwork.fold(self.layout.name(best, 0), run.net.form),
             seconds=run.seconds,
             predict_seconds=scored.seconds,
+            cuts=list_cuts(run.augmentation),
         )
 
     def _score(self, run: Training, weights: Weights) -> Scored:

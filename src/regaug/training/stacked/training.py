@@ -10,6 +10,7 @@ from torch import Tensor
 
 from regaug import methods
 from regaug.augment.base import AnyAugmentation
+from regaug.augment.foma import count_cuts
 from regaug.augment.layer import INPUT
 from regaug.data.base import Split
 from regaug.exceptions import ArgumentError, PlaceError
@@ -67,6 +68,7 @@ class Training:
             load_weights(net, initial, source=f"`initial` for run {number}")
         groundwork = Groundwork.of(split, settings)
         augmentation = ready.augmentation
+        count_cuts(augmentation)
         # A teacher is to know the targets, not what a line leaves of them.
         known = y if augmentation.teaches else groundwork.learned(as_rows(split.train), y).to(y)
         ready.fit(x, known, blocks=split.blocks)

@@ -1,0 +1,353 @@
+"""Does FOMA work? One table over the data sets, and a sentence or two for each."""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from regaug import formatting
+from regaug.formatting import TextTable
+from regaug.metrics import METRICS
+from regaug.reproduction import published
+from regaug.reproduction.measured import Figure, Line, Measured, Tuned
+from regaug.reproduction.problems import SCALINGS
+from regaug.reproduction.recipes import metric_of
+from regaug.reproduction.tables import FOMA, RELEASED
+from regaug.training.baselines import BASELINES
+
+# What the errors of a data set are in; what has no unit is not named.
+UNITS = {
+    "airfoil": "dB",
+    "no2": "log of the concentration",
+    "exchange-rate": "shares of each column's maximum",
+    "electricity": "shares of each column's maximum",
+    "echo": "percent of ejection fraction",
+    "rcf-mnist": "turns",
+    "crimes": "crimes per head, scaled to [0, 1]",
+}
+# A mean this many times worse is another result, whatever the noise.
+MUCH = 1.5
+
+
+def name_metric(data: str) -> str:
+    """Return a data set's metric with its direction and unit.
+
+    Example:
+        >>> name_metric("airfoil"), name_metric("dti")
+        ('RMSE ↓, dB', "Pearson's R ↑")
+    """
+    metric = METRICS[metric_of(data)]
+    unit = f", {UNITS[data]}" if data in UNITS and metric.has_unit else ""
+    return f"{metric.title} {'↑' if metric.higher_is_better else '↓'}{unit}"
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best of some rows: by the test error, so in favor of whoever has several."""
+
+    line: Line
+    figure: Figure
+
+    @classmethod
+    def of(cls, lines: Iterable[Line]) -> "Best | None":
+        """Return the row with the best mean; None if nothing is measured."""
+        known = [cls(line, line.figures[0]) for line in lines if line.figures]
+        return min(
+            known, key=lambda own: METRICS[own.figure.metric].error(own.figure.mean), default=None
+        )
+
+    def say(self, *, name: bool = True) -> str:
+        """Return the mean, which row it is, and what of it was cut short."""
+        words = [self.line.label.split(";")[0]] if name else []
+        words += [f"{self.line.epochs} of {self.line.of_epochs} epochs"] if self.line.is_cut else []
+        note = f" ({', '.join(words)})" if words else ""
+        return formatting.short(self.figure.mean) + note
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of a data set in the paper's protocol, by what they are."""
+
+    found: Measured
+
+    @property
+    def erm(self) -> Best | None:
+        """Plain training with C-Mixup's settings, as the paper quotes it."""
+        return Best.of(line for line in self.found.paper if line.label == "erm")
+
+    @property
+    def foma(self) -> Best | None:
+        """The best of FOMA and FOMA_rho by the paper's tables, and of what was released."""
+        return Best.of(line for line in self.found.paper if line.label in (*FOMA, RELEASED))
+
+    @property
+    def scaled_erm(self) -> Best | None:
+        """Plain training with scaled targets, of either kind."""
+        return self._scaled("erm")
+
+    @property
+    def scaled_foma(self) -> Best | None:
+        """The best of FOMA with scaled targets, of either kind."""
+        return self._scaled(*FOMA, RELEASED)
+
+    @property
+    def baseline(self) -> Best | None:
+        """The best of what is no net."""
+        return Best.of(line for line in self.found.paper if line.label in BASELINES)
+
+    def _scaled(self, *labels: str) -> Best | None:
+        wanted = {f"{label}; targets {scaling}" for label in labels for scaling in SCALINGS}
+        return Best.of(line for line in self.found.paper if line.label in wanted)
+
+
+def make_table(tables: Sequence[Measured]) -> TextTable:
+    """Return the one table that answers the question, a row for every data set."""
+    header = (
+        *("data", "erm, published", "FOMA, published", "erm, here", "FOMA, here"),
+        *("erm, scaled targets", "FOMA, scaled targets", "erm, tuned", "FOMA against it, tuned"),
+        "best without a net",
+    )
+    return TextTable("Does FOMA work?", header, [_row(found) for found in tables])
+
+
+def _row(found: Measured) -> list[str]:
+    rows = Rows(found)
+    erm = published.cell(found.data, "erm", metric_of(found.data))
+    return [
+        f"**{found.data}**{' (stand-in)' if found.note else ''}, {name_metric(found.data)}",
+        "" if erm is None else f"{erm.mean:g}",
+        _published(found.data),
+        "" if rows.erm is None else rows.erm.say(name=False),
+        "" if rows.foma is None else rows.foma.say(),
+        "" if rows.scaled_erm is None else rows.scaled_erm.say(name=False),
+        "" if rows.scaled_foma is None else rows.scaled_foma.say(),
+        *_tuned(found.tuned),
+        "" if rows.baseline is None else rows.baseline.say(),
+    ]
+
+
+def _published(data: str) -> str:
+    """Return the better published figure of the two FOMA, and whose it is."""
+    cells = [published.cell(data, method, metric_of(data)) for method in FOMA]
+    error = METRICS[metric_of(data)].error
+    best = min((cell for cell in cells if cell), key=lambda cell: error(cell.mean))
+    return f"{best.mean:g} ({best.method})"
+
+
+def _tuned(tuned: Tuned | None) -> tuple[str, str]:
+    if tuned is None:
+        return "", ""
+    comparison, erm = tuned.comparison, tuned.comparison.row("erm")
+    best = best_foma(tuned)
+    if best is None:
+        return formatting.number(erm.mean), ""
+    row = comparison.row(best)
+    change = formatting.change(row.change, comparison.unit)
+    interval = formatting.between(row.change_low, row.change_high, comparison.unit)
+    return formatting.number(erm.mean), f"{change} ({interval}; {best})"
+
+
+def best_foma(tuned: Tuned) -> str | None:
+    """Return the better of the two FOMA in the tuned protocol."""
+    comparison = tuned.comparison
+    known = [row for row in comparison.rows if row.name in FOMA and row.change is not None]
+    error = METRICS[comparison.metric].error
+    return min(known, key=lambda row: error(row.change)).name if known else None
+
+
+def summarize(found: Measured) -> Iterator[str]:
+    """Give what a data set has shown, in sentences."""
+    first = {line.label: line.figures[0] for line in found.paper if line.figures}
+    cut = [line for line in found.paper if line.is_cut and line.label in (*FOMA, "erm")]
+    if cut:
+        said = ", ".join(f"{line.label} {line.epochs} of {line.of_epochs}" for line in cut)
+        yield f"Cut short ({said} epochs): no test of the published figures."
+    elif found.note:
+        yield "The data differs from the paper's, so the errors do not compare; their order may."
+    else:
+        yield from _against_published(first)
+    if "erm" in first and not cut:
+        yield from _against_plain(first)
+    yield from _trained_alike(first)
+    yield from _with_scaled_targets(found)
+    yield from _baselines_win(first)
+    if found.tuned is not None:
+        yield from _about_tuned(found.tuned)
+
+
+def _against_published(first: Mapping[str, Figure]) -> Iterator[str]:
+    known = {name: own.apart for name, own in first.items() if own.apart is not None}
+    near = [name for name, apart in known.items() if abs(apart) <= 2]
+    far = {name: first[name] for name, apart in known.items() if abs(apart) > 2}
+    if near:
+        yield f"Within two standard errors of the published figure: {', '.join(near)}."
+    if far:
+        both = [f"{n} ({own.score}, published {own.published_mean:.4g})" for n, own in far.items()]
+        yield f"Further apart: {', '.join(both)}."
+    # Where the training itself, and not the method, explains a large error.
+    for name in far:
+        plain = first.get(f"erm, trained as {name}")
+        if plain is not None and "erm" in first and _is_much_worse(plain, first["erm"]):
+            yield (
+                f"Plain training with the published rate, batches and epochs of {name} has "
+                f"{plain.score} itself: they are too few steps for this data, with or without the "
+                "method."
+            )
+
+
+def _is_much_worse(one: Figure, other: Figure) -> bool:
+    if METRICS[one.metric].higher_is_better:
+        return MUCH * one.mean < other.mean
+    return one.mean > MUCH * other.mean
+
+
+def _against_plain(first: Mapping[str, Figure]) -> Iterator[str]:
+    plain = first["erm"]
+    known = [(name, first[name].score.against(plain.score)) for name in FOMA if name in first]
+    if known:
+        words = " and ".join(f"{name} is {change} than plain training" for name, change in known)
+        yield f"In the paper's protocol, by {METRICS[plain.metric].title}, {words} here."
+
+
+def _trained_alike(first: Mapping[str, Figure]) -> Iterator[str]:
+    """Tell what the method does from what its rate, batches and epochs do."""
+    words = [
+        f"of {name}: {name} {first[name].score}, plain training {first[plain].score}"
+        for name in (*FOMA, RELEASED)
+        if name in first and (plain := f"erm, trained as {name}") in first
+    ]
+    if words:
+        yield f"Trained alike, with the rate, batches and epochs {'; '.join(words)}."
+
+
+def _with_scaled_targets(found: Measured) -> Iterator[str]:
+    rows = Rows(found)
+    if rows.scaled_erm is not None and rows.scaled_foma is not None:
+        yield (
+            f"With scaled targets the best plain training has {rows.scaled_erm.figure.score}, the "
+            f"best FOMA {rows.scaled_foma.figure.score} ({rows.scaled_foma.line.label})."
+        )
+
+
+def _baselines_win(first: Mapping[str, Figure]) -> Iterator[str]:
+    if "erm" not in first:
+        return
+    plain = first["erm"].score
+    better = [
+        f"{name} ({first[name].score})"
+        for name in BASELINES
+        if name in first and first[name].score.is_better_than(plain)
+    ]
+    if better:
+        yield f"Plain training ({plain}) is beaten by {', '.join(better)}, without a net."
+
+
+def _about_tuned(tuned: Tuned) -> Iterator[str]:
+    yield f"Tuned: {tuned.verdict}"
+    best = best_foma(tuned)
+    if best is None:
+        return
+    comparison = tuned.comparison
+    row, metric, unit = comparison.row(best), METRICS[comparison.metric], comparison.unit
+    interval = formatting.between(row.change_low, row.change_high, unit)
+    level = formatting.percent(comparison.level)
+    yield (
+        f"The better FOMA is {best}: {metric.title} {formatting.change(row.change, unit)} "
+        "against tuned plain training"
+        + (f", {level} interval {interval}" if interval else "")
+        + f", with {say_settings(tuned.best[best].method_settings)}."
+    )
+
+
+def say_settings(own: Mapping[str, object]) -> str:
+    """Say in words what a setting of FOMA does."""
+    cut = f"rho {own['rho']}" if own.get("rho") is not None else f"k {own.get('k')}"
+    fade = own["anneal"]
+    until = (
+        "throughout" if fade is None else f"faded out over {formatting.percent(float(str(fade)))}"
+    )
+    return (
+        f"{own['sampler']} batches at the {own['place']}, {cut}, a batch touched with probability "
+        f"{own['p']:.2g} {until}"
+    )
+
+
+def say_answer(tables: Sequence[Measured]) -> str:
+    """Answer the question over all data sets, in a few sentences."""
+    whole = [found for found in tables if not found.note and _is_whole(found)]
+    met = [found.data for found in whole if _is_met(found, "erm")]
+    own = [found.data for found in whole if any(_is_met(found, name) for name in FOMA)]
+    tuned = {found.data: found.tuned for found in tables if found.tuned is not None}
+    told = [data for data, one in tuned.items() if _is_told(one)]
+    better = [found.data for found in whole if _is_better(Rows(found).foma, Rows(found).erm)]
+    scaled = [
+        found.data for found in whole if _is_better(Rows(found).scaled_foma, Rows(found).scaled_erm)
+    ]
+    lead = "**A gain of FOMA over plain training could not be shown.**"
+    if better or scaled or told:
+        lead = f"**A gain of FOMA is seen on {_listed(sorted({*better, *scaled, *told}))}.**"
+    return " ".join(
+        (
+            lead,
+            f"Of {formatting.count(len(whole), 'data set')} that are the paper's own and trained "
+            "to the end here, plain training comes within two standard errors of its published "
+            f"figure on {_listed(met)}, and FOMA or FOMA_rho of theirs on {_listed(own)}.",
+            "By more than two standard errors the best of FOMA's rows is better than plain "
+            "training, both as the papers set them, on "
+            f"{_listed(better)}; with scaled targets on {_listed(scaled)}.",
+            "Where every method gets the same search, FOMA is told from plain training on "
+            f"{_listed(told)} of {formatting.count(len(tuned), 'data set')}.",
+        )
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f"{len(names)} ({', '.join(names)})" if names else "none"
+
+
+def _is_better(one: Best | None, other: Best | None) -> bool:
+    """Tell whether one is better by more than two standard errors of the difference."""
+    if one is None or other is None or not one.figure.score.is_better_than(other.figure.score):
+        return False
+    squares = [(own.figure.sd or 0.0) ** 2 / own.figure.n for own in (one, other)]
+    return abs(one.figure.mean - other.figure.mean) > 2 * math.sqrt(sum(squares))
+
+
+def say_briefly(found: Measured) -> str:
+    """Say in one sentence what a data set has shown."""
+    lines = {line.label: line for line in found.paper if line.figures}
+    known = [lines[name] for name in ("erm", *FOMA, RELEASED) if name in lines]
+    words = [f"{line.words} {_beside(line.figures[0], found)}" for line in known]
+    rows = Rows(found)
+    if rows.scaled_erm is not None and rows.scaled_foma is not None:
+        words.append(
+            f"with scaled targets plain training {rows.scaled_erm.say(name=False)} and FOMA "
+            f"{rows.scaled_foma.say(name=False)}"
+        )
+    if found.tuned is not None:
+        change = _tuned(found.tuned)[1]
+        words.append(f"tuned, FOMA {change}: {'' if _is_told(found.tuned) else 'not '}told from it")
+    return "; ".join(words) + "."
+
+
+def _beside(figure: Figure, found: Measured) -> str:
+    mean = formatting.short(figure.mean)
+    if figure.published_mean is None or found.note:
+        return mean
+    return f"{mean} (published {figure.published_mean:g})"
+
+
+def _is_whole(found: Measured) -> bool:
+    lines = [line for line in found.paper if line.label in (*FOMA, "erm")]
+    return bool(lines) and not any(line.is_cut or line.done < line.planned for line in lines)
+
+
+def _is_met(found: Measured, label: str) -> bool:
+    for line in found.paper:
+        if line.label == label and line.figures:
+            apart = line.figures[0].apart
+            return apart is not None and abs(apart) <= 2
+    return False
+
+
+def _is_told(tuned: Tuned) -> bool:
+    return any(row.is_significant for row in tuned.comparison.rows if row.name in FOMA)
