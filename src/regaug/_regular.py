@@ -37,7 +37,7 @@ def read_regular(path: Path, most: int = MOST_BYTES) -> bytes:
     """Return what is in a file, of at most so many bytes."""
     with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
-        content = file.read(most + 1) if size <= most else b""
+        content = file.read(size + 1) if size <= most else b""
     if max(size, len(content)) > most:
         raise FileError(
             f"Cannot use {path}: it must have at most {most:,} bytes, got {size:,}, so regaug did "

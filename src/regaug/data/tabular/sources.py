@@ -32,6 +32,7 @@ _DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": ","}
 ARROW = (OSError, MemoryError, NotImplementedError, *MALFORMED)
 # Bytes of a table that was packed; more are taken for a mistake, or for malice.
 MOST_UNPACKED = 2**32
+_PIECE = 2**20
 _HEAD = 100  # rows that show where the header of a sheet is
 
 
@@ -124,14 +125,16 @@ def _read_path(source: str | Path, encoding: str | None) -> Cells:
 
 def _unpack(path: Path) -> bytes:
     """Return what a gzip file holds; a few bytes can stand for more than there is memory."""
-    with gzip.open(path) as file:
-        data = file.read(MOST_UNPACKED + 1)
+    data = bytearray()
+    with gzip.open(path) as file:  # a read of so many bytes at once would ask for all the memory
+        while len(data) <= MOST_UNPACKED and (piece := file.read(_PIECE)):
+            data += piece
     if len(data) > MOST_UNPACKED:
         raise DataError(
             f"{path} must hold at most {MOST_UNPACKED:,} bytes when it is unpacked, and holds "
             "more. Unpack it (gunzip) and name the file that comes out, if that is meant."
         )
-    return data
+    return bytes(data)
 
 
 def _check_path(path: Path) -> Path:
