@@ -12,6 +12,16 @@ LINES = re.compile(r"<dl>\n((?:<dd>.*?</dd>\n)+)</dl>")
 # In the sidebar, what opens the pages under another one is an arrow without a name.
 ARROW = re.compile(r"(<a [^>]*>([^<]*(?:<(?!/a>)[^<]*)*)</a>\s*<details[^>]*>\s*)<summary>")
 
+# The link of a thumbnail of the gallery has its words hidden by the gallery's style.
+THUMBNAIL = re.compile(
+    r'(<a class="reference internal" href="[^"]*plot_[^"]*")>(<span class="doc">([^<]*)</span>)'
+)
+
+
+def name_thumbnails(body: str) -> str:
+    """Return a page's text in which the links of thumbnails say where they lead."""
+    return THUMBNAIL.sub(r'\1 aria-label="\3">\2', body)
+
 
 def name_lines(body: str) -> str:
     """Return a page's text whose signatures are lines, and no lists of definitions."""
@@ -36,7 +46,7 @@ def name_arrows(sidebar: str) -> str:
 def mend(app: Sphinx, page: str, template: str, context: dict[str, Any], *_: object) -> None:
     """Mend a page that is about to be written."""
     if context.get("body"):
-        context["body"] = name_lines(context["body"])
+        context["body"] = name_thumbnails(name_lines(context["body"]))
     if "generate_toctree_html" in context:
         make = context["generate_toctree_html"]
 

@@ -80,6 +80,11 @@ def test_lines_of_a_signature_are_no_definitions():
     assert reading_aids.name_lines(body) == f"{lines}<dl><dt>x</dt><dd>y</dd></dl>"
 
 
+def test_the_link_of_a_thumbnail_says_where_it_leads():
+    link = '<a class="reference internal" href="plot_1.html"><span class="doc">A curve</span></a>'
+    assert 'plot_1.html" aria-label="A curve"><span' in reading_aids.name_thumbnails(link)
+
+
 def test_an_arrow_of_the_sidebar_says_what_it_opens():
     sidebar = '<a href="x">A <code>b</code></a><details><summary><span></span></summary></details>'
     assert '<summary aria-label="Pages under A b">' in reading_aids.name_arrows(sidebar)
