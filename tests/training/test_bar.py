@@ -30,7 +30,7 @@ def test_nothing_is_shown_unless_asked_for(capsys):
 
 
 def test_a_pipe_gets_a_line_now_and_then_and_the_last_one(capsys, monkeypatch):
-    times = iter([0.0, 1.0, 11.0, 12.0, 22.5, 23.0])
+    times = iter([0.0, 1.0, 11.0, 11.0, 12.0, 22.5, 22.5, 23.0])
     monkeypatch.setattr(bar.time, "monotonic", lambda: next(times))
     advance_all(5, show=True)
     captured = capsys.readouterr()

@@ -32,6 +32,7 @@ from regaug.dimension import TREE_COLUMNS, TREE_POINTS
 from regaug.exceptions import ArgumentError, NotFittedError, PlaceError
 from regaug.functional.curvature import SMALLEST_RIDGE, add_offsets, cems, fit_sheets
 from regaug.functional.precision import working_dtype
+from regaug.functional.quadratic import FAR
 
 if TYPE_CHECKING:
     from scipy.spatial import KDTree
@@ -214,12 +215,14 @@ class CEMS(TakesWhole[CEMSParams]):
             rows = self._check_stored(x, y)
             known = self._find_sheets(eta.shape[1])
             if known is not None and (sheets := known.find(rows)) is not None:
-                offsets = sheets.offsets(eta.to(rows))
+                offsets = sheets.offsets(eta.to(rows), FAR)
                 new_x, new_y = add_offsets(rows_x, rows_y, offsets)
                 return self.keep_whole(x, new_x.reshape(x.shape)), new_y.reshape(y.shape)
             check_finite(x=x, y=y)
             near = self._neighborhoods(rows)
-        new_x, new_y = cems(rows_x, rows_y, eta=eta, ridge=self.ridge, neighborhoods=near)
+        new_x, new_y = cems(
+            rows_x, rows_y, eta=eta, ridge=self.ridge, neighborhoods=near, reach=FAR
+        )
         return self.keep_whole(x, new_x.reshape(x.shape)), new_y.reshape(y.shape)
 
     @classmethod

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from regaug.augment.joint import row_keys
 from regaug.functional.curvature import Sheets
+from regaug.functional.quadratic import FAR
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,4 +74,4 @@ class SheetTable:
         )
         if self._has_knots:
             knots = rest.view(-1, self._features, self.d)
-        return Sheets(size, knots, directions.view(-1, self._columns, width)).offsets(eta)
+        return Sheets(size, knots, directions.view(-1, self._columns, width)).offsets(eta, FAR)

@@ -36,6 +36,7 @@ def cems(
     eta: Tensor,
     ridge: float = 1e-3,
     neighborhoods: Tensor | None = None,
+    reach: float | None = None,
     order: int = 2,
     block: int = 2**25,
 ) -> tuple[Tensor, Tensor]:
@@ -59,12 +60,13 @@ def cems(
         y: Targets of shape ``(..., n, m)``.
         eta: Tangent coordinates of the new rows, in the units of the data, ``(..., n, d)``. The
             largest entry of each direction counts as positive; coordinates in directions in which
-            the neighborhood has no extent are ignored. A step of more than 3 times the size
-            :math:`s` of the neighborhood is one of length :math:`s`: it is a mistake in units, and
-            the quadratic function would lead anywhere.
+            the neighborhood has no extent are ignored.
         ridge: Strength of the ridge relative to the size of the neighborhood, at least 1e-9.
         neighborhoods: Joint rows around every point, ``(..., n, q, d_x + m)``; None takes the
             batch itself for all points (one tangent plane, a fit of its own for each point).
+        reach: A step of more than so many times the size :math:`s` of the neighborhood is one of
+            length :math:`s`: it is a mistake in units, and the quadratic function would lead
+            anywhere. None takes every step as it is, as in the paper.
         order: 2 for the curved sheet, 1 without ``H`` (a plane through the point).
         block: Numbers held at a time in the linear systems of the points (256 MB).
 
@@ -88,11 +90,11 @@ def cems(
         points = torch.cat([x.detach().double(), y.detach().double()], dim=-1)
         steps = eta.detach().double()
         if neighborhoods is None:
-            offsets = _offsets(points, points, steps, ridge, order, block)
+            offsets = _offsets(points, points, steps, ridge, order, block, reach)
         else:  # every point is a batch of one that has its own neighborhood
             points, steps = points.unsqueeze(-2), steps.unsqueeze(-2)
             rows = neighborhoods.detach().double()
-            offsets = _offsets(points, rows, steps, ridge, order, block).squeeze(-2)
+            offsets = _offsets(points, rows, steps, ridge, order, block, reach).squeeze(-2)
     return add_offsets(x, y, offsets)
 
 
@@ -117,9 +119,9 @@ class Sheets:
     knots: Tensor | None
     directions: Tensor
 
-    def offsets(self, eta: Tensor) -> Tensor:
+    def offsets(self, eta: Tensor, reach: float | None = None) -> Tensor:
         """Return how far each point moves, ``(n, r)``, for its step ``(n, d)``."""
-        eta = within_reach(eta, self.size)
+        eta = eta if reach is None else within_reach(eta, self.size, reach)
         along = torch.cat([eta, features_at(eta, self.size, self.knots)], dim=-1)
         return (self.directions @ along.unsqueeze(-1)).squeeze(-1)
 
@@ -144,7 +146,13 @@ def fit_sheets(points: Tensor, neighborhoods: Tensor, d: int, ridge: float) -> S
 
 
 def _offsets(
-    points: Tensor, rows: Tensor, eta: Tensor, ridge: float, order: int, block: int
+    points: Tensor,
+    rows: Tensor,
+    eta: Tensor,
+    ridge: float,
+    order: int,
+    block: int,
+    reach: float | None,
 ) -> Tensor:
     """Return how far ``points`` ``(..., p, r)``, which share the neighbors ``rows``, move."""
     center = _center(rows)
@@ -158,7 +166,7 @@ def _offsets(
     found = []
     for part, steps in blocks:
         u = at_rows.unsqueeze(-3) - part.unsqueeze(-2)
-        steps = within_reach(steps, size_of(u))
+        steps = steps if reach is None else within_reach(steps, size_of(u), reach)
         found.append((weights(u, steps, ridge, order), steps))
     shares, eta = (torch.cat(own, dim=-2) for own in zip(*found, strict=True))
     pull = shares @ rows - shares.sum(-1, keepdim=True) * points

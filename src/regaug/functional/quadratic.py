@@ -19,8 +19,8 @@ def size_of(u: Tensor) -> Tensor:
     return _scale(u).squeeze(-1)
 
 
-def within_reach(eta: Tensor, size: Tensor) -> Tensor:
-    """Return steps ``(..., d)``; one of more than 3 sizes ``(..., 1)`` as one of a single size.
+def within_reach(eta: Tensor, size: Tensor, reach: float = FAR) -> Tensor:
+    """Return steps ``(..., d)``; one of more than ``reach`` sizes ``(..., 1)`` as one of a size.
 
     Example:
         >>> within_reach(torch.tensor([[3.0, 4.0], [3e9, 4e9]]), torch.tensor([[10.0], [10.0]]))
@@ -28,7 +28,7 @@ def within_reach(eta: Tensor, size: Tensor) -> Tensor:
                 [6., 8.]])
     """
     length = torch.linalg.vector_norm(eta, dim=-1, keepdim=True)
-    return torch.where(length > FAR * size, eta / length.where(length > 0, 1.0) * size, eta)
+    return torch.where(length > reach * size, eta / length.where(length > 0, 1.0) * size, eta)
 
 
 def weights(u: Tensor, eta: Tensor, ridge: float, order: int) -> Tensor:

@@ -52,6 +52,7 @@ class R2Plus1D18(Residual18):
             over_space, over_time = _convolve(3, 45, (1, 7), 2), _convolve(45, 64, (3, 1))
             stem = nn.Sequential(*over_space, nn.ReLU(), *over_time, nn.ReLU())
             self._build(stem, _branch, self.outputs)
+        self.weights = weights
         if weights is not None:
             load_pretrained(self, weights)
         if self.bias is not None:

@@ -100,6 +100,7 @@ class ResNet18(Residual18):
             pool = nn.MaxPool2d(3, stride=2, padding=1)
             stem = nn.Sequential(*_convolve(self.channels, 64, 7, 2), nn.ReLU(), pool)
             self._build(stem, _branch, self.outputs)
+        self.weights = weights
         if weights is not None:
             load_pretrained(self, weights)
 

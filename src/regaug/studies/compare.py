@@ -3,7 +3,7 @@
 import tempfile
 import time as clock
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
@@ -278,8 +278,14 @@ def _planning(root: Path | None, problem: Problem, asked: Asked) -> Iterator[Non
         return
     wish: dict[str, JSON] = {"problem": problem.name, "metric": problem.metric}
     wish |= {"asked": asked.to_dict()}
-    with alone(root / f".plan-{run_key(wish)[:16]}.json"):
-        yield
+    is_new = not root.exists()
+    try:
+        with alone(root / f".plan-{run_key(wish)[:16]}.json"):
+            yield
+    finally:
+        if is_new:
+            with suppress(OSError):  # unless there is something in it now
+                root.rmdir()
 
 
 def _plan_network(

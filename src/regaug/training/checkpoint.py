@@ -140,7 +140,7 @@ class TrainingState:
                 precision=entry(values, "precision", dict),
                 history=tuple(map(_read_epoch, entry(values, "history", list))),
                 seconds=entry(values, "seconds", float),
-                cuts=tuple(map(_read_cut, values.get("cuts", []))),  # type: ignore[call-overload]
+                cuts=tuple(map(_read_cut, entry(values, "cuts", list))),
             )
             check_integer("best_epoch", state.best_epoch, 0, len(state.history))
         except (ArgumentError, DataError) as error:
