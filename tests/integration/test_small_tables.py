@@ -1,6 +1,7 @@
 """Tables of 20 rows and more, of one column and more: whatever is not asked for adapts to them."""
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -16,6 +17,11 @@ from regaug.integrations.sklearn import AugmentedMLPRegressor, AugmentingSampler
 from regaug.training import Settings, fit_many, recipe
 
 ROWS, COLUMNS, TARGETS = (20, 21, 25, 30, 40), (1, 2, 60), (1, 2)
+# All of them, of which those of the fewest rows are tried every time.
+SIZES = [
+    pytest.param(*own, marks=[] if own[0] == min(ROWS) else pytest.mark.slow)
+    for own in product(ROWS, COLUMNS, TARGETS)
+]
 METRICS = ("rmse", "mae", "mape", "r2", "pearson")
 MAKING_ROWS = [name for name in methods.names() if methods.get(name).as_maker() is not None]
 
@@ -59,9 +65,7 @@ def check(model, data):
         assert part.isfinite().all()
 
 
-@pytest.mark.parametrize("targets", TARGETS)
-@pytest.mark.parametrize("columns", COLUMNS)
-@pytest.mark.parametrize("n", ROWS)
+@pytest.mark.parametrize(("n", "columns", "targets"), SIZES)
 def test_every_method_fits_every_small_table(n, columns, targets):
     data = make_table(n, columns, targets)
     for name in methods.names():
