@@ -130,6 +130,15 @@ def test_the_script_of_a_network_of_ones_own_runs(make_study, capsys):
     assert command_recipe(make_study(hidden=())) == python_recipe(make_study(hidden=())) == ""
 
 
+def test_splits_in_a_file_are_no_table(make_study, make_facts):
+    facts = make_facts(source="/home/me/study.py:problem")
+    study = using(make_study(facts=facts), "auto")
+    assert command_recipe(study) == python_recipe(study) == ""
+    script = net_recipe(study, "erm")
+    assert 'regaug.Problem.from_file("/home/me/study.py:problem")' in script
+    assert "data.load" not in script
+
+
 def test_the_script_of_a_named_data_set_with_its_network_names_it(make_study):
     script = net_recipe(make_study(hidden=(), name="electricity"), "mixup")
     assert 'problem = regaug.Problem.named("electricity")' in script

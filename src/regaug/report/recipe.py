@@ -26,9 +26,10 @@ OUT = "model/"
 def command_recipe(study: Study) -> str:
     """Return the command that makes the model a study advises; empty if there is none.
 
-    There is none for a network of one's own, nor for settings of a study that was not kept.
+    There is none for a network or splits of one's own, nor for settings of a study that was not
+    kept.
     """
-    if not study.config.hidden:
+    if not study.config.hidden or _is_own(study):
         return ""
     how = ["--method", study.advised]
     if study.advised not in BLENDS:  # with settings that the study has found
@@ -45,13 +46,13 @@ def command_recipe(study: Study) -> str:
 
 
 def python_recipe(study: Study) -> str:
-    """Return the lines of Python that make the same model; empty for a network of one's own.
+    """Return the lines of Python that make the same model; empty for a network or own splits.
 
     A regressor of one's own is called ``model`` in them.
     """
     if study.config.kind == "estimator":
         return _regressor_recipe(study)
-    if not study.config.hidden:
+    if not study.config.hidden or _is_own(study):
         return ""
     method, imports, how = study.advised, "import regaug\n", ""
     if method in BLENDS:
@@ -129,7 +130,7 @@ def net_recipe(study: Study, method: str) -> str:
     settings = f"settings = Settings(\n{_settings(run.settings or Settings())}\n)"
     shown = f"{_print_score(study)}\n"
     end = f"result = fit(net, split, {as_python(method)}, settings)\n{shown}"
-    if not hidden:  # not the net for tables
+    if not hidden or _is_own(study):  # not the net for tables, or not a table
         return f"""\
 import regaug
 from regaug.training import Settings, fit
@@ -189,6 +190,11 @@ def problem_of(study: Study) -> str:
     if name in NAMES:
         return f"regaug.Problem.named({as_python(name)})"
     return "regaug.Problem(splits, model=make_net)  # as it was compared"
+
+
+def _is_own(study: Study) -> bool:
+    """Tell whether what was compared is a problem in a file of the user's own, not a table."""
+    return is_script(str(_given(study)["source"]))
 
 
 def _open(study: Study) -> str:
