@@ -1,4 +1,4 @@
-"""Measure every budget, print a table, write it to benchmarks/results/.
+"""Measure every budget, print a table, write it to benchmarks/results/, and a line of its history.
 
     python -m benchmarks [part ...]
 
@@ -12,6 +12,7 @@ import json
 import os
 import platform
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import date
 from pathlib import Path
@@ -35,6 +36,8 @@ PARTS = (
 )
 THREADS = 2
 RESULTS = Path(__file__).parent / "results" / "budgets.json"
+# A line for every time that all of it was measured.
+HISTORY = RESULTS.with_name("history.jsonl")
 
 
 def machine() -> dict[str, object]:
@@ -62,6 +65,14 @@ def show(row: Row) -> None:
     print(f"{row.name:72} {row.ratio:8.2f}x  {bar:>9}  {verdict}", flush=True)
 
 
+def remember(setting: Mapping[str, object], rows: Sequence[Row], file: Path = HISTORY) -> None:
+    """Add a line to the history: when, on what, and the ratios."""
+    kept = {name: setting[name] for name in ("date", "processor", "cores", "torch")}
+    line = kept | {"ratios": {row.name: round(row.ratio, 3) for row in rows}}
+    with file.open("a") as out:
+        out.write(json.dumps(line) + "\n")
+
+
 def main(parts: list[str]) -> int:
     torch.set_num_threads(THREADS)
     setting = machine()
@@ -75,6 +86,7 @@ def main(parts: list[str]) -> int:
     if not parts:
         lines = [asdict(row) | {"ratio": row.ratio, "holds": row.holds} for row in rows]
         RESULTS.write_text(json.dumps({"machine": setting, "rows": lines}, indent=1) + "\n")
+        remember(setting, rows)
         print(f"written to {RESULTS.relative_to(Path.cwd())}")
     return 0 if all(row.holds for row in rows) else 1
 

@@ -7,6 +7,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
+from benchmarks.__main__ import HISTORY
 from benchmarks.__main__ import RESULTS as BUDGETS
 from benchmarks.atlas.field import RESULTS as FIELD
 from benchmarks.atlas.pooling import Line, Pooled, pool, table
@@ -67,6 +68,35 @@ def make_speed() -> list[str]:
         "[all lines](benchmarks/results/budgets.json).",
         "",
     ]
+
+
+def make_budgets() -> list[str]:
+    """Return every ratio that is measured, with its budget and what it was before."""
+    found, before = json.loads(BUDGETS.read_text()), _history()
+    rows = []
+    for row in found["rows"]:
+        sign = "at least" if row["faster"] else "at most"
+        bar = "" if row["budget"] is None else f"{sign} {row['budget']:g}"
+        held = "" if row["budget"] is None else "yes" if row["holds"] else "**no**"
+        older = [
+            _ratio(line["ratios"][row["name"]]) for line in before if row["name"] in line["ratios"]
+        ]
+        rows.append([row["name"], _ratio(row["ratio"]), bar, held, ", ".join(older[:-1])])
+    head = ["what", "ratio", "budget", "holds", "earlier, the oldest first"]
+    when = ", ".join(line["date"] for line in before)
+    setting = found["machine"]
+    return [
+        *table(head, rows),
+        f"`{setting['command']}` on {setting['cores']} cores ({setting['processor']}),",
+        f"torch {setting['torch']}, {setting['date']}; it was measured on {when}",
+        "(benchmarks/results/history.jsonl).",
+        "",
+    ]
+
+
+def _history() -> list[dict[str, Any]]:
+    """Return what was measured, the oldest first; the last line is what is shown as such."""
+    return [json.loads(line) for line in HISTORY.read_text().splitlines()]
 
 
 def _ratio(value: float) -> str:

@@ -39,6 +39,7 @@ TABLES: dict[str, Callable[[], Lines]] = {
     "commands": commands.make_commands,
     **{f"options {name}": make for name, make in commands.makers().items()},
     "speed": measured.make_speed,
+    "budgets": measured.make_budgets,
     "leaderboard": measured.make_leaderboard,
     "worth of fit": measured.make_worth_of_fit,
     "worth of methods": measured.make_worth_of_methods,

@@ -23,7 +23,7 @@ UNDER = {
         *("training", "samplers", "dimension", "notebooks/*"),
     ],
     "study": ["checks", "sentences"],
-    "results": ["reproduction", "atlas", "field"],
+    "results": ["reproduction", "atlas", "field", "speed"],
 }
 # Where pages go whose own place is not there.
 ELSEWHERE = {"start": "guide", "study": "guide"}
@@ -53,6 +53,7 @@ TITLES = {
     "reproduction": "The paper",
     "atlas": "The atlas",
     "field": "The field",
+    "speed": "Speed",
     "examples/index": "Gallery",
 }
 SENTENCES = {
@@ -70,6 +71,7 @@ SENTENCES = {
     "reproduction": "Every table and figure of the FOMA paper, measured again.",
     "atlas": "What the search, the ensembles and the baselines are worth on many real tables.",
     "field": "Every method against plain training on real tables, with its interval.",
+    "speed": "What is faster than the textbook way, by how much, and how it was before.",
     "checks": "The coded warnings of a study: how each is found, and what to do.",
 }
 CARDS = re.compile(r"^<!-- cards: ([\w/]+) -->$", re.MULTILINE)
