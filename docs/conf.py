@@ -16,6 +16,7 @@ project = "regaug"
 author = "the regaug authors"
 version = release = regaug.__version__
 language = "en"
+smartquotes = False  # it would make one dash of the two of an option
 
 extensions = [
     "sphinx.ext.autodoc",

@@ -8,7 +8,8 @@ import torch
 from torch.utils.data import DataLoader, TensorDataset
 
 from regaug import ADA, CEMS, FOMA, Compose, GaussianNoise, Mixup
-from regaug.exceptions import ArgumentError, ArgumentTypeError, NonFiniteError
+from regaug.augment import Augmentation
+from regaug.exceptions import ArgumentError, ArgumentTypeError, ContractError, NonFiniteError
 
 
 def make_batch(n=16, d=4, seed=0):
@@ -273,3 +274,15 @@ def test_bad_options_are_named(options, message):
 def test_progress_is_a_share():
     with pytest.raises(ArgumentError, match=r"`progress` must be in \[0, 1\], got 3.0"):
         FOMA().progress = 3.0
+
+
+def test_a_class_without_neutral_parameters_is_refused_in_words():
+    class Half(Augmentation):
+        def draw(self, x, y):
+            return 0.5
+
+        def transform(self, x, y, params):
+            return params * x, y
+
+    with pytest.raises(ContractError, match="Half must have `neutral`, the parameters that leave"):
+        Half()

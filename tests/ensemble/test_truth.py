@@ -32,6 +32,13 @@ def test_what_cannot_be_read_is_not_known():
     assert Truth.find(FRAME, ("tax",), "place").groups is None
 
 
+def test_targets_with_a_sign_are_read_as_in_a_table():
+    frame = pd.DataFrame({"price": ["€ 1,251,883.60", "€ 300.00", None]})
+    truth = Truth.find(frame, ["price"], None)
+    assert truth.y[:2, 0].tolist() == [1251883.6, 300.0]
+    assert truth.is_known.tolist() == [True, True, False]
+
+
 def test_the_known_rows_are_scored_by_group():
     truth = Truth.find(FRAME, ("price", "tax"), "city")
     mean = torch.tensor([[1.0, 1.0], [3.0, 1.0], [torch.nan, 0.0], [0.0, 0.0]]).double()

@@ -18,7 +18,7 @@ from regaug.augment.layout import keep_layout
 from regaug.augment.limits import Company, Labels, Limits, Piece, code_labels, join_masks
 from regaug.augment.progress import SIZE, Progress
 from regaug.augment.structures import Batch, Joined
-from regaug.exceptions import ArgumentError
+from regaug.exceptions import ArgumentError, ContractError
 
 Params = TypeVar("Params")
 X = TypeVar("X", bound=Batch)
@@ -95,6 +95,11 @@ class Augmentation(nn.Module, Generic[Params]):
             anneal = check_range("anneal", anneal, 0.0, 1.0, open_low=True)
         self.anneal = anneal
         self.generator = _random.make_generator() if generator is None else generator
+        if not hasattr(self, "neutral"):
+            raise ContractError(
+                f"{type(self).__name__} must have `neutral`, the parameters that leave a batch as "
+                "it is, got none. Give its class one, such as `neutral = 1.0`."
+            )
         self.params = self.neutral
         self._progress = Progress(total_steps)
 

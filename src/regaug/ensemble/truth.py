@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from regaug.data.arrays import ArrayData
+from regaug.data.tabular.discovery import read_columns
 from regaug.data.tabular.values import read_levels, read_numbers
 from regaug.metrics import Scores, evaluate
 
@@ -41,7 +42,7 @@ class Truth:
         columns = {str(name): name for name in getattr(source, "columns", ())}
         if not columns.keys() >= set(targets):
             return None
-        values = [read_numbers(source[columns[name]]).values for name in targets]
+        values = [_read(source, columns[name]) for name in targets]
         y = torch.from_numpy(np.array(np.column_stack(values), dtype=np.float64))
         if not len(y) or group is None or group not in columns:
             return cls(y)
@@ -70,3 +71,11 @@ class Truth:
         inside = (low[rows] <= self.y[rows]) & (self.y[rows] <= high[rows])
         shares: list[float] = inside.double().mean(dim=0).tolist()
         return tuple(shares)
+
+
+def _read(frame: Any, name: Any) -> NDArray[np.float64]:
+    """Return the numbers of a column, also where all are written as ``"$1,300"`` is."""
+    plain = read_numbers(frame[name]).values
+    if np.isfinite(plain).any():
+        return plain
+    return read_numbers(read_columns(frame[[name]]).frame[name]).values
