@@ -155,8 +155,8 @@ def compare(
     from regaug.cli.advice import show_advice
     from regaug.cli.live import Live
     from regaug.metrics import focused
-    from regaug.studies.compare import check_relevance
     from regaug.studies.compare import compare as run_study
+    from regaug.studies.inputs import check_relevance
     from regaug.studies.leaderboard import leaderboard
 
     wanted = [name for given in methods or () for name in given.split(",")]

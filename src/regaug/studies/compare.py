@@ -2,65 +2,53 @@
 
 import tempfile
 import time as clock
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import cast
 
-from regaug._files import JSON
 from regaug._outputs import Output, has_mark
-from regaug._registry import lookup
-from regaug.data.base import Data, Split
+from regaug.data.base import Data
 from regaug.data.splits import SplitRule
-from regaug.data.tabular.foreign import read_foreign
-from regaug.data.tabular.table import Table, open_table
-from regaug.ensemble.contents import NETS
+from regaug.data.tabular.table import Table
 from regaug.ensemble.diagnosis import read_diagnosis, write_diagnosis
 from regaug.ensemble.entry import QUICK_ROWS
-from regaug.exceptions import ArgumentError, ArgumentTypeError, RegaugError, StoreError
+from regaug.exceptions import ArgumentError, RegaugError, StoreError
 from regaug.formatting import count
-from regaug.methods import SMOGN
-from regaug.metrics import FOCUSES, Focus, MetricName, focus_of, focused
+from regaug.metrics import FOCUSES, Focus, MetricName, focused
 from regaug.problems import MOST_ROWS, Problem
 from regaug.runs.claims import alone
-from regaug.runs.factories import Factory
 from regaug.runs.origins import Origins
 from regaug.runs.registrations import check_methods
-from regaug.runs.run import run_key
 from regaug.runs.sharing import borrow
 from regaug.runs.store import Store
 from regaug.runs.tasks import Executor, Workforce, do_runs
 from regaug.runs.versions import check_store
 from regaug.runs.worker import Worker
-from regaug.studies.budget import Asked, Budget
+from regaug.studies.budget import Asked
 from regaug.studies.config import Fair, Search
 from regaug.studies.differences import say_differences
 from regaug.studies.facts import describe, write_facts
-from regaug.studies.folders import Place, claim_place, find_about, name_study
-from regaug.studies.latest import REPORT, mark_latest
-from regaug.studies.networks import describe_network, finish_network
-from regaug.studies.plan import (
-    QUICK_SPLITS,
-    SPLITS,
-    Plan,
-    make_network_plan,
-    make_plan,
-    measure_budget,
+from regaug.studies.folders import Place, claim_place, name_study
+from regaug.studies.inputs import (
+    AnyData,
+    check_relevance,
+    find_model,
+    name_source,
+    open_data,
+    with_rows,
 )
+from regaug.studies.latest import REPORT, mark_latest
+from regaug.studies.network_plan import kept_plan, plan_network, planning_alone, with_epochs
+from regaug.studies.networks import describe_network, finish_network
+from regaug.studies.plan import QUICK_SPLITS, SPLITS, Plan, make_plan
 from regaug.studies.progress import Observer, begin, observing
 from regaug.studies.rounds import plan_rounds
 from regaug.studies.study import MODEL, Study
 from regaug.studies.targets import make_targets, write_targets
-from regaug.training.estimators import REGRESSORS
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 # What one process at a time does in the folder of a study.
 _TURN = "turn.json"
-AnyData: TypeAlias = "Problem | Data | list[Split] | tuple[Split, ...] | str | Path | pd.DataFrame"
 
 
 def compare(
@@ -188,7 +176,7 @@ def compare(
     metric = cast(MetricName, focused(metric, cast(Focus, None if relevance else focus)))
     if isinstance(data, Table) and data.relevance == relevance:
         relevance = None  # it knows
-    table = _open(data, target=target, group=group, time=time, drop=drop, relevance=relevance)
+    table = open_data(data, target=target, group=group, time=time, drop=drop, relevance=relevance)
     if isinstance(table, Problem):
         problem = table
         for name, value in (("model", model), ("rows", rows)):
@@ -212,11 +200,11 @@ def compare(
             metric=metric,
             seed=seed,
             most_rows=most,
-            model=_find_model(model),
+            model=find_model(model),
         )
-        problem = problem if rows is None else _with_rows(problem, rows, table)
+        problem = problem if rows is None else with_rows(problem, rows, table)
     else:
-        problem = Problem(table, _find_model(model), metric)
+        problem = Problem(table, find_model(model), metric)
         if rows is not None:
             raise ArgumentError(
                 "`rows` must be None for splits of your own making. Give them as parts: "
@@ -237,14 +225,14 @@ def compare(
     )
     source = table if isinstance(table, Data) else None
     root = None if out is None else Path(out).expanduser()
-    with _planning(root, problem, asked):
+    with planning_alone(root, problem, asked):
         if problem.kind == "network":
-            plan = _plan_network(problem, asked, root, seed=seed, search=search, jobs=jobs)
+            plan = plan_network(problem, asked, root, seed=seed, search=search, jobs=jobs)
             if max_minutes is not None and plan.budget is not None:
                 latest = plan.budget.latest(max_minutes, (clock.monotonic() - start) / 60)
                 workforce = replace(workforce, max_minutes=latest)
         else:
-            problem = _with_epochs(problem, asked)
+            problem = with_epochs(problem, asked)
             plan = make_plan(
                 problem, methods=methods, trials=trials, seed=seed, quick=quick, search=search
             )
@@ -252,7 +240,7 @@ def compare(
         if root is not None:
             wish = None if plan.budget is None else asked
             name = name_study(plan.config, quick=quick, splits=splits, split=split, asked=wish)
-            given = _given(source, problem) | _kept(plan, asked)
+            given = name_source(source, problem) | kept_plan(plan, asked)
             place = claim_place(root, plan.config, name=name, given=given)
     with observing(progress) as observer:
         if place is None:
@@ -265,73 +253,6 @@ def compare(
         study = run_plan(plan, place, workforce, data=source, observer=observer)
         with alone(place.folder / _TURN):  # others find the model that was made
             return _finish(study, place.folder, seed, jobs)
-
-
-@contextmanager
-def _planning(root: Path | None, problem: Problem, asked: Asked) -> Iterator[None]:
-    """Let one process plan the study of a network; others who want the same follow it.
-
-    How large such a study is depends on what was measured, so each would have planned another one.
-    """
-    if root is None or problem.kind != "network":
-        yield
-        return
-    wish: dict[str, JSON] = {"problem": problem.name, "metric": problem.metric}
-    wish |= {"asked": asked.to_dict()}
-    is_new = not root.exists()
-    try:
-        with alone(root / f".plan-{run_key(wish)[:16]}.json"):
-            yield
-    finally:
-        if is_new:
-            with suppress(OSError):  # unless there is something in it now
-                root.rmdir()
-
-
-def _plan_network(
-    problem: Problem,
-    asked: Asked,
-    root: Path | None,
-    *,
-    seed: int,
-    search: Search,
-    jobs: int,
-) -> Plan:
-    """Plan the study of a network: as it was planned before, if it was, and else by measuring."""
-    kept = None
-    if root is not None:
-        known: dict[str, JSON] = {"problem": problem.name, "metric": problem.metric}
-        known |= {"seed": seed, "search": search}
-        kept = find_about(root, known, {"asked": asked.to_dict()})
-    if kept is None:
-        budget = measure_budget(problem, asked, seed=seed, jobs=jobs)
-    else:
-        budget = Budget.from_dict(kept["budget"])
-    return make_network_plan(problem, budget, seed=seed, search=search)
-
-
-def _kept(plan: Plan, asked: Asked) -> dict[str, object]:
-    """Return what a folder keeps of a plan, for whoever continues it."""
-    if plan.budget is None:
-        return {}
-    return {"asked": asked.to_dict(), "budget": plan.budget.to_dict()}
-
-
-def _with_epochs(problem: Problem, asked: Asked) -> Problem:
-    """Return a problem with the epochs that are asked for; refuse what is for networks alone."""
-    if asked.fair != "epochs":
-        raise ArgumentError(
-            f"`fair` must be 'epochs' for a {problem.kind}, got {asked.fair!r}. It is for networks "
-            "of your own."
-        )
-    if asked.epochs is None:
-        return problem
-    if problem.kind == "lightning":
-        return problem.with_epochs(asked.epochs)
-    raise ArgumentError(
-        f"`epochs` must be None for a {problem.kind}, got {asked.epochs}. It is for networks of "
-        "your own: the recipes of a table say how long they train."
-    )
 
 
 def run_plan(
@@ -349,7 +270,7 @@ def run_plan(
     store = Store(folder, plan.config.to_dict(), differ=say_differences)
     summary = getattr(data, "summary", plan.config.problem)
     notes = [summary, *plan.notes]
-    facts, given = None, _given(data, plan.problem)
+    facts, given = None, name_source(data, plan.problem)
     if plan.problem.kind in ("table", "estimator"):
         leaks = [str(leak) for leak in getattr(data, "leaks", ())]
         facts = describe(plan.problem.splits[0], "\n".join(notes), given=given, leaks=leaks)
@@ -422,69 +343,3 @@ def _finish(study: Study, folder: Path, seed: int, jobs: int) -> Study:
     study = replace(study, diagnosis=diagnosis)
     study.report(folder / REPORT)  # which speaks of the model, too
     return study
-
-
-def _open(data: AnyData, **columns: Any) -> Problem | Data | Sequence[Split]:
-    """Return a problem or splits as they are, and a path or a frame as a table."""
-    if not isinstance(data, Problem | list | tuple):
-        if not isinstance(data, Data) and columns["target"] is None:
-            raise ArgumentTypeError(
-                "`data` must be a table (regaug.data.read_table, regaug.data.load), a list of "
-                "splits, a problem, or a path or a frame with `target`, got "
-                f"{type(data).__name__} without it."
-            )
-        return open_table(data, **columns)
-    for name, value in columns.items():
-        if value:
-            raise ArgumentError(
-                f"`{name}` must be None for data that knows its columns, got {value!r}."
-            )
-    return data
-
-
-def check_relevance(column: str, metric: str, methods: Sequence[str] | None) -> None:
-    """Refuse a column of relevance where nothing would go by it."""
-    ends = ", ".join(map(repr, FOCUSES))
-    if focus_of(metric) is not None:
-        raise ArgumentError(
-            f"`focus` must be one of {ends} for the metric {metric!r}, which goes by the targets "
-            f"themselves, got {column!r}. A column of relevance is for rows that smogn makes, with "
-            "another metric, such as 'rmse'."
-        )
-    if SMOGN not in (methods or ()):
-        raise ArgumentError(
-            f"`focus` must be None, or one of {ends} with the metric 'tail-rmse', where no method "
-            f"goes by a column of relevance, got {column!r}. Name 'smogn' in `methods`."
-        )
-
-
-def _find_model(model: object) -> Any:
-    """Return what a problem takes for what a user has named."""
-    if not isinstance(model, str):
-        return model
-    if model == NETS:
-        return None
-    if ":" not in model:
-        return lookup("model", model, {name: name for name in (NETS, *REGRESSORS)})
-    factory = Factory(model)
-    factory.find()  # now, not in a worker
-    return factory
-
-
-def _with_rows(problem: Problem, rows: object, data: Data) -> Problem:
-    """Return a problem with rows that were made elsewhere."""
-    if problem.kind != "estimator":
-        raise ArgumentError(
-            "`rows` needs a regressor that learns from new rows, got nets. Choose one: "
-            'model="boosting".'
-        )
-    parts, notes = read_foreign(rows, data, problem.splits)
-    return replace(problem, rows=parts, notes=[*problem.notes, *notes])
-
-
-def _given(data: Data | None, problem: Problem) -> dict[str, object]:
-    """Return how the user named the data, for commands to copy."""
-    if isinstance(data, Table):
-        return dict(data.given)
-    source = problem.source if data is None else data.info.name
-    return {"source": source} if source else {}
