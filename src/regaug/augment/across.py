@@ -165,5 +165,22 @@ class AtOnce(AcrossRuns[Part]):
         return [(number, self.parts[run]) for run, number in last.items()]
 
 
+class MixesRows(AtOnce[Part]):
+    """Augmentations of several runs that mix every row with one other."""
+
+    @property
+    def is_blind(self) -> bool:
+        """Whether shares and partners can be drawn before it is known what is to be mixed."""
+        raise NotImplementedError
+
+    def mixtures(self, batches: RunBatches, uniform: Values) -> tuple[Values, Tensor]:
+        """Return the share of a row itself in each batch, and the partners ``(batches, k)``.
+
+        Of ``batches.x`` nothing but the shape is looked at if they are drawn blindly. What was
+        drawn for a run's last batch is in its ``params``.
+        """
+        raise NotImplementedError
+
+
 # Whatever the augmentation draws.
 Across: TypeAlias = AcrossRuns[Any]

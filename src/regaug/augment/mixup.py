@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, Self
 
 import numpy as np
@@ -12,7 +12,7 @@ from torch import Tensor
 
 from regaug import _random
 from regaug._checks import check_choice, check_integer, check_range
-from regaug.augment.across import Across, AtOnce, Pair, RunBatches
+from regaug.augment.across import Across, MixesRows, Pair, RunBatches
 from regaug.augment.joint import as_rows
 from regaug.augment.limits import Piece
 from regaug.augment.numbers import Indices, Values
@@ -296,7 +296,7 @@ class CMixup(Mixup):
         return _close_partners(y.reshape(len(y), -1), self.bandwidth, draws)
 
 
-class _MixupAcross(AtOnce[Mixup]):
+class _MixupAcross(MixesRows[Mixup]):
     """Mixup of the batches of several runs as one stack."""
 
     def __init__(self, parts: Sequence[Mixup], *, ahead: bool = False) -> None:
@@ -318,29 +318,40 @@ class _MixupAcross(AtOnce[Mixup]):
     def _count_first(self, batches: RunBatches) -> int:
         return 1 if self.parts[0].paired else 1 + batches.x.shape[1]
 
-    def transform(self, batches: RunBatches, uniform: Values) -> Pair:
-        """Mix all batches as one stack."""
-        runs, x, y = batches.runs, batches.x, batches.y
+    @property
+    def is_blind(self) -> bool:
+        """Whether shares and partners can be drawn before it is known what is to be mixed."""
+        return self.parts[0].pairs == "random" and not self._whole.is_asked_for
+
+    def mixtures(self, batches: RunBatches, uniform: Values) -> tuple[Values, Tensor]:
+        """Return the share of a row itself in each batch, and the partners."""
+        runs, x = batches.runs, batches.x
         alpha = self._alpha[runs]
-        lam = _random.beta_at(alpha, uniform[:, 0])
+        lam: Values = _random.beta_at(alpha, uniform[:, 0])
         lam = np.where(self._keeps[runs], stretch(lam, alpha=alpha), lam)
-        rows_x, rows_y = batches.columns
         if self.parts[0].paired:
             half = _half(x[0])
             partners = torch.arange(half, 2 * half, device=x.device).expand(len(x), half)
         else:
             own = uniform[:, 1 : self._count_first(batches)]
-            partners = self._find_partners(runs, rows_x, rows_y, own).to(x.device)
+            partners = self._find_partners(runs, *batches.columns, own).to(x.device)
+        for number, part in self.last_batches(runs):
+            part.params = MixupParams(float(lam[number]), partners[number])
+        return lam, partners
+
+    def transform(self, batches: RunBatches, uniform: Values) -> Pair:
+        """Mix all batches as one stack."""
+        runs, x, y = batches.runs, batches.x, batches.y
+        lam, partners = self.mixtures(batches, uniform)
+        rows_x, rows_y = batches.columns
         share = lam_y = torch.from_numpy(lam)
-        swapped, flags = None, self._whole.of(batches)
-        if flags is not None:
+        if (flags := self._whole.of(batches)) is not None:
             first = self._count_first(batches)
             own = uniform[:, first : first + partners.shape[1]]
             swapped = torch.from_numpy(own >= lam[:, None]).to(x.device)
             share = whole_shares(lam_y, swapped, flags)
-        for number, part in self.last_batches(runs):
-            drawn = float(lam[number]), partners[number]
-            part.params = MixupParams(*drawn, own_rows(swapped, flags, number))
+            for number, part in self.last_batches(runs):
+                part.params = replace(part.params, swapped=own_rows(swapped, flags, number))
         new_x, new_y = mix(rows_x, rows_y, lam=share, partners=partners, lam_y=lam_y)
         shape = new_x.shape[:2]
         return new_x.reshape(*shape, *x.shape[2:]), new_y.reshape(*shape, *y.shape[2:])

@@ -108,16 +108,20 @@ class TakesWhole(KnowsBlocks[Params]):
 
 
 class WholeColumns:
-    """What the runs of a stack take whole: flags of the columns of each."""
+    """What the runs of a stack take whole: flags of the columns of each.
+
+    Attributes:
+        is_asked_for: Whether there is a run that would, if its table has such columns.
+    """
 
     def __init__(self, parts: Sequence[TakesWhole[Params]]) -> None:
         self._parts = parts
-        self._is_asked_for = any(part.categories == "whole" for part in parts)
+        self.is_asked_for = any(part.categories == "whole" for part in parts)
         self._flags: Tensor | None = None  # (runs, d), found at the first batch
 
     def of(self, batches: RunBatches) -> Tensor | None:
         """Return the flags of every batch, ``(batches, d)``; None if none is set."""
-        if not self._is_asked_for or batches.given is not None:
+        if not self.is_asked_for or batches.given is not None:
             return None
         if self._flags is None:
             columns = batches.x[0, 0].numel()

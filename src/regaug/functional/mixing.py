@@ -58,7 +58,7 @@ def mix(
     lam_y = lam if lam_y is None else _check_share("lam_y", lam_y, partners, y.shape[-1])
     if mask is not None:
         check_mask(mask, x)
-    return _mix_rows(x, lam, partners, mask), _mix_rows(y, lam_y, partners)
+    return mix_rows(x, lam, partners, mask), mix_rows(y, lam_y, partners)
 
 
 def stretch(lam: Share, *, alpha: Share) -> Share:
@@ -119,9 +119,10 @@ def kernel_probabilities(y: Tensor, *, bandwidth: float | Tensor) -> Tensor:
     return torch.softmax(-0.5 * apart.square(), dim=-1)
 
 
-def _mix_rows(
+def mix_rows(
     rows: Tensor, lam: float | Tensor, partners: Tensor, mask: Tensor | None = None
 ) -> Tensor:
+    """Do the arithmetic of :func:`mix` on inputs or targets, without looking at what is given."""
     own = rows[..., : partners.shape[-1], :] if partners.shape[-1] < rows.shape[-2] else rows
     if isinstance(lam, float) and lam == 1.0:
         return own
@@ -144,15 +145,37 @@ def _mix_rows(
     return new if mask is None else torch.where(is_both, new, own.to(rows.dtype))
 
 
+def unmix_rows(delta: Tensor, lam: Tensor, partners: Tensor, n: int) -> Tensor:
+    """Return a loss's derivative by rows ``(..., n, d)`` from that by :func:`mix_rows` of them.
+
+    ``lam`` is a tensor of the leading shape, in the dtype of ``delta``, ``(..., k, d)``.
+    """
+    share = lam[..., None, None]
+    own = delta * share
+    if len(missing := range(delta.shape[-2], n)):  # rows that are nothing but partners
+        own = torch.cat([own, own.new_zeros(*own.shape[:-2], len(missing), own.shape[-1])], dim=-2)
+    others = delta * (1.0 - share)
+    columns = delta.shape[-1]
+    flat = own.view(-1, columns)
+    flat.index_add_(0, _in_one_table(partners, n), others.reshape(-1, columns))
+    return own
+
+
 def select_rows(rows: Tensor, chosen: Tensor) -> Tensor:
     """Return some rows ``(..., k, d)`` of each batch of rows ``(..., n, d)``, by their numbers."""
     n, columns = rows.shape[-2:]
-    if rows.ndim > 2:  # row j of a batch lies below all rows of the batches before
-        firsts = torch.arange(0, rows.numel() // columns, n, device=rows.device)
-        chosen = chosen + firsts.reshape(*rows.shape[:-2], 1)
     # Whole rows of one long table: much faster, forth and back, than one element at a time.
-    others = rows.reshape(-1, columns).index_select(0, chosen.flatten())
+    others = rows.reshape(-1, columns).index_select(0, _in_one_table(chosen, n))
     return others.reshape(*chosen.shape, columns)
+
+
+def _in_one_table(chosen: Tensor, n: int) -> Tensor:
+    """Return where rows of batches of ``n`` stand in one long table of all batches."""
+    if chosen.ndim > 1:  # row j of a batch lies below all rows of the batches before
+        *leading, k = chosen.shape
+        firsts = torch.arange(0, chosen.numel() // k * n, n, device=chosen.device)
+        chosen = chosen + firsts.reshape(*leading, 1)
+    return chosen.flatten()
 
 
 def _check_share(name: str, lam: float | Tensor, partners: Tensor, columns: int) -> float | Tensor:

@@ -130,12 +130,12 @@ def test_the_batches_are_not_modified():
     assert torch.equal(y, before[1])
 
 
-def test_a_layer_that_is_not_meant_is_left_alone():
+@pytest.mark.parametrize("method", ["mixup", "foma-rho"])
+def test_a_layer_that_is_not_meant_is_left_alone(method):
     batches = make_batches()
-    step, _ = augment(make_runs("mixup", place="block_2"), INPUT, batches)
+    step, _ = augment(make_runs(method, place="block_2"), INPUT, batches)
     hidden = make_batches(1, columns=5)[0]
     assert step.forward("block_1", hidden) is hidden
-    assert torch.equal(step.targets, batches[1])
     assert not torch.equal(step.forward("block_2", hidden), hidden)
     delta = torch.ones_like(hidden)
     assert step.backward("block_1", delta, delta[..., :1]) is delta
@@ -189,7 +189,7 @@ def test_no_weights_where_all_are_one():
 
 
 @pytest.mark.parametrize("value", [torch.nan, torch.inf, -torch.inf])
-@pytest.mark.parametrize("method", ["foma-rho", "foma", "mixup", "ada"])
+@pytest.mark.parametrize("method", ["foma-rho", "foma", "k-mixup", "ada"])
 def test_a_layer_that_is_not_finite_is_noted_and_the_others_go_on(method, value):
     own = {"place": "layer", "clusters": 3} if method == "ada" else {"place": "layer"}
     batches, hidden = make_batches(), make_batches(1, columns=5)[0]
@@ -203,6 +203,20 @@ def test_a_layer_that_is_not_finite_is_noted_and_the_others_go_on(method, value)
     delta = step.backward("block_1", 2 * new, step.targets)
     assert delta.shape == broken.shape
     assert delta.isfinite().all()
+
+
+@pytest.mark.parametrize("value", [torch.nan, torch.inf, -torch.inf])
+def test_a_layer_that_is_not_finite_stays_within_its_run_where_rows_are_mixed(value):
+    """So its loss says that it has diverged, and nobody has to look."""
+    batches, hidden = make_batches(), make_batches(1, columns=5)[0]
+    _, good = augment(make_runs("mixup", place="layer"), "block_1", batches, hidden)
+    broken = hidden.clone()
+    broken[2, 7, 1] = value
+    step, new = augment(make_runs("mixup", place="layer"), "block_1", batches, broken)
+    assert torch.equal(new[[0, 1, 3]], good[[0, 1, 3]])
+    assert not new[2].isfinite().all()
+    delta = step.backward("block_1", 2 * new, step.targets)
+    assert delta[[0, 1, 3]].isfinite().all()
 
 
 def test_no_run_is_lost_where_all_layers_are_finite():
@@ -233,6 +247,23 @@ LAYER_CASES = [
     ("cems", {"p": 0.5, "neighbors": "batch", "d": 2}),
     ("erm", {}),
 ]
+
+
+def test_steps_at_a_layer_are_the_same_however_many_are_drawn_at_once():
+    """With several places, of which each run has one in a step."""
+    own, hidden = {"p": 0.7, "anneal": None}, make_batches(1, columns=5)[0]
+    found = []
+    for at_once in (1, 2, 6):
+        stack, seen = StackAugmentation(make_runs("manifold-mixup", **own)), []
+        for start in range(0, 6, at_once):
+            numbers = range(start, start + at_once)
+            x, y = (torch.stack(t) for t in zip(*map(make_batches, numbers), strict=True))
+            for step in make_steps(stack, (x, y), [0.1 * number for number in numbers]):
+                layers = [step.forward(place, hidden) for place in ("block_1", "block_2")]
+                seen += [*layers, step.targets]
+        found.append(seen)
+    for seen in found[1:]:
+        assert all(torch.equal(one, other) for one, other in zip(found[0], seen, strict=True))
 
 
 @pytest.mark.parametrize(("method", "own"), LAYER_CASES, ids=str)

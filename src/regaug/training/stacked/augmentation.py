@@ -9,9 +9,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from regaug import _random
-from regaug.augment.across import AtOnce, RunBatches
+from regaug.augment.across import AtOnce, MixesRows, RunBatches
 from regaug.augment.layer import INPUT
+from regaug.augment.numbers import Indices, Values
+from regaug.functional.mixing import mix_rows
 from regaug.training.stacked.batches import Batches
+from regaug.training.stacked.mixed import MixedStep, Mixture
 from regaug.training.stacked.step import StepAugmentation, put_back
 from regaug.training.stacked.training import Training
 
@@ -37,12 +40,16 @@ class StackAugmentation:
             part.generator.manual_seed(_random.derive(_random.Stream.EPOCHS, seed, epoch, 0))
         self.across.restart()
 
-    def steps(self, batches: Batches) -> Iterator[StepAugmentation]:
+    def steps(self, batches: Batches) -> Iterator[StepAugmentation | MixedStep]:
         """Give the augmentation of each step, with its inputs and targets."""
         if self.across.is_idle:
             yield from self._make_steps(batches, batches.x, batches.y)
         elif self.places == (INPUT,) and isinstance(self.across, AtOnce):
             yield from self._make_steps(batches, *self._augment_inputs(self.across, batches))
+        elif (
+            isinstance(self.across, MixesRows) and self.across.is_blind and not self.parts[0].append
+        ):
+            yield from self._mix_steps(self.across, batches)
         else:
             for number in range(len(batches.x)):
                 yield self._augment_step(batches, number)
@@ -58,10 +65,7 @@ class StackAugmentation:
     def _augment_step(self, batches: Batches, number: int) -> StepAugmentation:
         """Draw where the runs are touched in a step, and whether they are."""
         active = batches.active[number]
-        where = np.zeros(active, dtype=np.int64)
-        if len(self.places) > 1:
-            where = self.across.choose(len(self.places), np.arange(active))
-        is_touched = self.across.happens(batches.progress[number, :active])
+        where, is_touched = self._draw_where(batches.progress[number, :active])
         self._note_untouched(is_touched)
         return StepAugmentation(
             self.across,
@@ -73,6 +77,52 @@ class StackAugmentation:
                 for at, place in enumerate(self.places)
             },
         )
+
+    def _draw_where(self, progress: Values) -> tuple[Indices, NDArray[np.bool_]]:
+        """Draw the number of the place of each of the first runs, and whether it is touched."""
+        where = np.zeros(len(progress), dtype=np.int64)
+        if len(self.places) > 1:
+            where = self.across.choose(len(self.places), np.arange(len(progress)))
+        return where, self.across.happens(progress)
+
+    def _can_mix_ahead(self, across: MixesRows[Any]) -> bool:
+        return across.is_blind and not self.parts[0].append
+
+    def _mix_steps(self, across: MixesRows[Any], batches: Batches) -> Iterator[MixedStep]:
+        """Draw for all steps at once: shares and partners do not depend on the weights."""
+        shape = n_steps, n_runs = batches.x.shape[:2]
+        x, y = batches.x.flatten(0, 1), batches.y.flatten(0, 1)
+        count = across.counts(RunBatches(np.tile(np.arange(n_runs), n_steps), x, y))
+        where, drawn = np.full(shape, -1), []  # -1: at no place
+        for step, active in enumerate(batches.active):
+            own, is_touched = self._draw_where(batches.progress[step, :active])
+            where[step, :active] = np.where(is_touched, own, -1)
+            drawn.append(across.numbers.take(count, np.flatnonzero(is_touched)))
+        self._note_untouched(is_touched)
+        n = x.shape[1]
+        own_rows = torch.arange(n // 2 if self.parts[0].paired else n)
+        lam, partners = y.new_ones(len(x)), own_rows.repeat(len(x), 1)
+        if len(chosen := np.flatnonzero(where >= 0)):
+            some = torch.from_numpy(chosen)
+            touched = RunBatches(chosen % n_runs, x[some], y[some])
+            shares, partners[some] = across.mixtures(touched, np.concatenate(drawn))
+            lam[some] = torch.from_numpy(shares).to(lam)
+        targets = mix_rows(y, lam, partners).reshape(*shape, *partners.shape[1:], -1)
+        lam, partners = lam.reshape(shape), partners.reshape(*shape, -1)
+        at_place = {}
+        for at, place in enumerate(self.places):
+            is_here = torch.from_numpy(where == at)
+            at_place[place] = (
+                torch.where(is_here, lam, 1.0),
+                torch.where(is_here[..., None], partners, own_rows),
+            )
+        for step, active in enumerate(batches.active):
+            mixtures = {
+                place: Mixture(lam[step, :active], partners[step, :active], n)
+                for at, (place, (lam, partners)) in enumerate(at_place.items())
+                if len(own_rows) < n or (where[step] == at).any()
+            }
+            yield MixedStep(batches.x[step, :active], targets[step, :active], mixtures)
 
     def _augment_inputs(
         self, across: AtOnce[Any], batches: Batches

@@ -17,6 +17,7 @@ from regaug.training.settings import Recorded
 from regaug.training.stacked.augmentation import StackAugmentation
 from regaug.training.stacked.batches import epoch_batches
 from regaug.training.stacked.halving import Halving
+from regaug.training.stacked.mixed import MixedStep
 from regaug.training.stacked.net import Layout, Learner, predict
 from regaug.training.stacked.optimizer import StackedAdam
 from regaug.training.stacked.rows import StackedRows
@@ -113,7 +114,7 @@ class Stack:
         rest = torch.tensor([run.groundwork.rest for run in self.runs], dtype=torch.float64)
         return (totals / steps * rest.square()).tolist()  # in the scale of the targets
 
-    def _loss_and_gradient(self, step: StepAugmentation) -> tuple[Tensor, Weights]:
+    def _loss_and_gradient(self, step: StepAugmentation | MixedStep) -> tuple[Tensor, Weights]:
         """Return the loss of every run that takes part, ``(runs,)``, and the gradient."""
         active = len(step.x)
         if self._learner is None or len(self._learner) != active:
