@@ -17,12 +17,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from regaug.data import ArrayData, load, read_table
+from regaug.data import load, read_table
 from regaug.data.tabular.table import Table
 from regaug.problems import Problem
 
@@ -30,6 +30,9 @@ try:
     from regaug.data.duplicates import Duplicates
 except ImportError:  # in a revision that does not know of them
     Duplicates = None  # type: ignore[assignment, misc]
+
+if TYPE_CHECKING:  # a revision that is measured may not have it
+    from regaug.data import ArrayData
 
 FOLDER = Path(os.environ.get("REGAUG_DATA", "../shared/data")) / "atlas"
 RESULTS = Path(__file__).parents[1] / "results" / "atlas"
@@ -64,7 +67,7 @@ def read(name: str) -> Table:
     return _draw(pd.read_csv(FOLDER / entry["file"]), entry["target"], entry["group"])
 
 
-def load_named(name: str) -> ArrayData:
+def load_named(name: str) -> "ArrayData":
     """Load a data set that has a name, from beside the atlas if nobody says where it is."""
     if FOLDER.exists():
         os.environ.setdefault("REGAUG_DATA", str(FOLDER.parent))
