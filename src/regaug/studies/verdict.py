@@ -48,8 +48,9 @@ def make_verdict(
     """Say what a study has found.
 
     Inputs that give the target away come first: they make all errors worthless. Then comes what
-    stands beside the nets. A baseline beats every net if its mean is the best and no net can be
-    told from it by the rule of tiers, with this baseline and the nets alone. The mean of the
+    stands beside the nets. A baseline beats every net if its mean is better, every net can be told
+    from it by the rule of tiers, with this baseline and the nets alone, and none shares its tier
+    among all rows, which is what a reader sees. The mean of the
     targets must be beaten by the interval of the change. Then comes what cannot be told apart, what
     the augmentations have done, and what to use. Of methods that are meant for rare targets both
     sides are told: an error of all rows hardly sees what they are for, and the other way round. A
@@ -107,11 +108,13 @@ def _recommended(comparison: Comparison, helps: Sequence[Row]) -> str:
 
 def _find_winner(comparison: Comparison) -> str | None:
     """Return the baseline that beats every net, the ensemble of all nets among them."""
-    best = _best_baseline(comparison)
-    nets = [row.name for row in _nets_of(comparison)]
+    best, nets = _best_baseline(comparison), _nets_of(comparison)
     if best is None or not nets or comparison.n_splits == 1:
         return None
-    return best.name if comparison.leaders([best.name, *nets]) == (best.name,) else None
+    if any(row.tier == best.tier for row in nets):
+        return None
+    leaders = comparison.leaders([best.name, *(row.name for row in nets)])
+    return best.name if leaders == (best.name,) else None
 
 
 def _beside(comparison: Comparison, winner: str | None) -> str:
@@ -144,8 +147,7 @@ def _about_mean(comparison: Comparison) -> str:
 
 def _ties(comparison: Comparison, helps: Sequence[Row]) -> str:
     """Say which rows cannot be told from the best one, unless that is said anyway."""
-    single = [row.name for row in comparison.rows if not row.is_combined]
-    leaders = [comparison.row(name) for name in comparison.leaders(single)]
+    leaders = [row for row in comparison.rows if row.tier == 1 and not row.is_combined]
     if comparison.n_splits == 1 or len(leaders) < 2:
         return ""
     # An augmentation that helps does differ from the reference, which has a test of its own.

@@ -16,6 +16,8 @@ from regaug.training.settings import Machine, Settings
 
 # Steps that are always taken, the most that are, and about how many seconds of them are enough.
 _FEWEST, _MOST, _ENOUGH = 2, 40, 0.4
+# Seconds of the first steps after which what is done once hardly counts among them.
+_LONG = 2.0
 # Rows of the other parts that are predicted meanwhile.
 _PREDICTED = 256
 
@@ -67,7 +69,7 @@ def measure_pace(
     """Measure how long a training with a method takes, without doing it.
 
     A few steps are taken on a few rows, and more where they are short: the first ones take longer,
-    and do not count then.
+    and do not count unless all of them do.
 
     Args:
         make_net: Makes a fresh network.
@@ -92,7 +94,7 @@ def measure_pace(
         around = time.perf_counter() - begin - result.seconds
         predicted = result.predict_seconds or 0.0
         taken = max(1e-6, result.seconds - predicted * len(few.validation))
-        if taken > _ENOUGH:
+        if taken > _LONG:
             break
         # Once more: what is imported, or found out, in the first steps is not done again.
         steps = min(most, max(_FEWEST, int(_ENOUGH * steps / taken)))
