@@ -10,7 +10,9 @@ import numpy as np
 
 from benchmarks.atlas.field import RESULTS as FIELD
 from benchmarks.atlas.field import unfinished
-from benchmarks.atlas.pooling import change, interval, table
+from benchmarks.atlas.plain import BEFORE, ENSEMBLE, SINGLE
+from benchmarks.atlas.plain import RESULTS as PLAIN
+from benchmarks.atlas.pooling import FEWEST, change, interval, table
 from benchmarks.atlas.protocol import RESULTS, SPLITS, index, lines
 from regaug.formatting import between, count, number, percent
 from regaug.formatting import change as told
@@ -39,14 +41,20 @@ STUDY = {
 Errors = Mapping[str, Sequence[float]]
 
 
-def fitted() -> dict[str, dict[str, list[float]]]:
-    """Return the errors of every model on the splits of each table that all models have."""
+def cells_of_models() -> dict[str, dict[str, dict[int, float]]]:
+    """Return the errors of every model by table and split."""
     found: dict[str, dict[str, dict[int, float]]] = {}
     for file in (*MODELS, "blend"):
         for line in lines(file):
             own = line["rmse"] if file == "blend" else {file: line["rmse"]}
             for name, error in own.items():
                 found.setdefault(name, {}).setdefault(line["table"], {})[line["split"]] = error
+    return found
+
+
+def fitted() -> dict[str, dict[str, list[float]]]:
+    """Return the errors of every model on the splits of each table that all models have."""
+    found = cells_of_models()
     measured = [name for name in MODELS if len(found.get(name, {})) == len(index())]
     shared = set[int](range(SPLITS))
     shared.intersection_update(*(own for name in measured for own in found[name].values()))
@@ -97,6 +105,69 @@ def models_part(found: Mapping[str, Mapping[str, Sequence[float]]]) -> list[str]
         *table(head, rows),
         *coverage(),
         *recipe_part(found, known),
+        *unfinished_part(list(found)),
+    ]
+
+
+def unfinished_part(whole: Sequence[str]) -> list[str]:
+    """Compare ours with a model that is not measured on all tables, where it is."""
+    cells, out = cells_of_models(), list[str]()
+    for name in (name for name in MODELS if name in cells and name not in whole):
+        shared = [
+            (t, split)
+            for t, own in cells[name].items()
+            for split in own
+            if split in cells["nets"].get(t, {})
+        ]
+        tables = sorted({t for t, _ in shared})
+        if len(tables) < FEWEST:
+            continue
+        words = []
+        for other in ("erm", "nets", "auto"):
+            logs = [
+                np.mean(
+                    [np.log(cells[other][t][s] / cells[name][t][s]) for u, s in shared if u == t]
+                )
+                for t in tables
+            ]
+            low, middle, high = interval(logs)
+            span = between(low, high, "percent")
+            words.append(f"`{other}` by {told(middle, 'percent')} ({span})")
+        out += [
+            f"{MODELS[name]} are measured on {len(tables)} tables so far, the smallest ones, and",
+            f"{count(len(shared), 'split')} of them. There the errors differ from its own:",
+            f"{', '.join(words)}.",
+            "",
+        ]
+    return out
+
+
+def plain_part() -> list[str]:
+    """Compare studies of plain training with what they were."""
+    now = {line["table"]: line["errors"] for line in lines(PLAIN)}
+    before = {line["table"]: line["errors"][SINGLE] for line in lines(BEFORE)}
+    shared = sorted(now.keys() & before.keys())
+    shared = [t for t in shared if not any(None in own for own in (before[t], now[t][ENSEMBLE]))]
+    if len(shared) < FEWEST:
+        return []
+    names = {SINGLE: "one net, chosen by the validation rows", ENSEMBLE: "the ensemble"}
+    names |= {name: STUDY[name] for name in ("auto", *BASELINES)}
+    rows = []
+    for name, words in names.items():
+        known = [t for t in shared if None not in now[t].get(name, [None])]
+        logs = [change(now[t][name], before[t]) for t in known]
+        low, middle, high = interval(logs)
+        better = f"{sum(value < 0 for value in logs)} of {len(logs)}"
+        rows.append([words, told(middle, "percent"), between(low, high, "percent"), better])
+    head = ["row of the study", "change of the RMSE", "95 % interval", "better on"]
+    return [
+        f"## Studies of plain training, before and now: {len(shared)} tables, four splits each",
+        "",
+        '`compare(..., methods=["erm"])` with its defaults (`python -m benchmarks.atlas.plain`).',
+        "Changes are against the net that the study of revision 7de531c chooses from its settings",
+        "of plain training, geometric means over splits and tables.",
+        "",
+        *table(head, rows),
     ]
 
 
@@ -225,14 +296,16 @@ def write() -> None:
         "python -m benchmarks.atlas.shares          # then: shares again",
         "pip install catboost pytabkit tabm         # nothing but rivals needs them",
         "python -m benchmarks.atlas.rivals catboost # and realmlp, tabm, mlp",
+        "python -m benchmarks.atlas.plain           # plain training alone",
         "python -m benchmarks.atlas.field",
         "python -m benchmarks.atlas.page            # writes this page",
         "```",
         "",
         "What stands for before is the same command with revision 7de531c first in `PYTHONPATH`:",
-        "`fits erm 2 erm-before`.",
+        "`fits erm 2 erm-before`, `plain 2 plain-before`.",
         "",
         *models_part(models),
+        *plain_part(),
         *(study_part(found) if found else []),
         *augmentation_part(),
         *ablation_part(),
