@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -574,12 +575,14 @@ def test_damage_is_told_at_the_beginning(tmp_path):
 
 def test_a_bar_counts_every_run_once(tmp_path, capsys):
     study = compare(make_problem(), out=tmp_path, methods=["erm"], trials=1, progress=True)
-    (line,) = capsys.readouterr().err.splitlines()
+    *_, plan, line = capsys.readouterr().err.splitlines()
+    assert re.fullmatch(r"27 runs; this takes about .*\.", plan)
     assert line.split() == ["run", "27/27", "erm"]
     (file,) = study.folder.glob("runs-*.jsonl")
     file.write_bytes(file.read_bytes()[:-9])  # one run of a task is missing: all three are done
     compare(make_problem(), out=tmp_path, methods=["erm"], trials=1, progress=True)
-    (line,) = capsys.readouterr().err.splitlines()
+    *_, plan, line = capsys.readouterr().err.splitlines()
+    assert re.fullmatch(r"27 runs, 26 of them done; this takes about .*\.", plan)
     assert line.split() == ["run", "27/27", "erm"]
     compare(make_problem(), methods=["erm"], trials=1, progress=False)
     assert capsys.readouterr().err == ""

@@ -4,12 +4,12 @@ import math
 import sys
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Self
 
 import typer
 
-from regaug.formatting import count, duration, number
+from regaug.formatting import duration, number
 from regaug.metrics import METRICS
 from regaug.studies.progress import Progress
 
@@ -54,8 +54,8 @@ class Live:
             typer.echo(_title(progress), err=True)
 
     def _announce(self, progress: Progress) -> None:
-        total, done = len(progress.plan.runs), sum(progress.done.values())
-        announce(total, done, progress.seconds_left, progress.notes)
+        for line in progress.announcement:
+            typer.echo(line, err=True)
         if sys.stderr.isatty():
             from rich.console import Console
             from rich.live import Live as RichLive
@@ -77,16 +77,6 @@ class Live:
             best = number(metric.sign * error) if math.isfinite(error) else ""
             table.add_row(name, f"{progress.done.get(name, 0)} / {runs}", best)
         return table
-
-
-def announce(planned: int, done: int, seconds: float, notes: Sequence[str]) -> None:
-    """Say what is to be known at the beginning, how many runs there are and how long they take."""
-    already = f", {done:,} of them done" if done else ""
-    time_left = f"{count(planned, 'run')}{already}; this takes about {duration(seconds)}."
-    if done >= planned:
-        time_left = f"{count(planned, 'run')}, all of them done."
-    for line in (*notes, time_left):
-        typer.echo(line, err=True)
 
 
 def _title(progress: Progress) -> str:

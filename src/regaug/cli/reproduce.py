@@ -169,12 +169,13 @@ class _Progress(ExitStack):
 
     def __call__(self, progress: "Progress") -> None:
         """Show how far it has come."""
-        from regaug.cli.live import announce
+        from regaug.studies.progress import announce
         from regaug.training.bar import Bar
 
         if self.bar is None:
             planned, left = progress.planned, progress.left
-            announce(planned, planned - left, progress.seconds, progress.notes)
+            for line in announce(planned, planned - left, progress.seconds, progress.notes):
+                typer.echo(line, err=True)
             self.bar = self.enter_context(Bar("run", left, show=left > 0))
         for record in progress.records:
             self.bar.advance(f"{record.run.problem}, {record.run.method}")

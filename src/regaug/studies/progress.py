@@ -1,11 +1,13 @@
 """How far a study has come: told when it begins, and whenever something is finished."""
 
+import sys
 import time as clock
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from regaug.formatting import count, duration
 from regaug.runs.record import RunRecord
 from regaug.runs.run import Run
 from regaug.runs.store import Store
@@ -32,23 +34,43 @@ class Progress:
     seconds_left: float
     notes: Sequence[str] = field(default=())
 
+    @property
+    def announcement(self) -> list[str]:
+        """What is to be said at the beginning: notes, how many runs, how long they take."""
+        total, done = len(self.plan.runs), sum(self.done.values())
+        return announce(total, done, self.seconds_left, self.notes)
+
 
 Observer = Callable[[Progress], None]
 
 
 @contextmanager
 def observing(progress: bool | Observer | None) -> Iterator[Observer | None]:
-    """Give what is told how far a study has come; a progress bar if only that is asked for."""
+    """Give what is told how far a study has come.
+
+    If only that is asked for, it says what is going to be done, and shows a bar.
+    """
     if progress is not True:
         yield progress or None
         return
     with bar_from_first_call("run") as show:
 
         def observe(event: Progress) -> None:
+            if not event.records:
+                print(*event.announcement, sep="\n", file=sys.stderr, flush=True)
             words = event.records[-1].run.method if event.records else ""
             show(sum(event.done.values()), len(event.plan.runs), words)
 
         yield observe
+
+
+def announce(planned: int, done: int, seconds: float, notes: Sequence[str]) -> list[str]:
+    """Say what is to be known at the beginning, how many runs there are and how long they take."""
+    already = f", {done:,} of them done" if done else ""
+    time_left = f"{count(planned, 'run')}{already}; this takes about {duration(seconds)}."
+    if done >= planned:
+        time_left = f"{count(planned, 'run')}, all of them done."
+    return [*notes, time_left]
 
 
 def begin(
