@@ -1,10 +1,11 @@
 """Checks of arguments, with one wording: the name, what it must be, what came, the way out."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
 from typing import TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -40,9 +41,12 @@ def check_integer(
     name: str, value: int, low: int, high: int | None = None, *, hint: str = ""
 ) -> int:
     """Return ``value`` as an int if it is whole and lies in [low, high]."""
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
+    try:
+        number = None if isinstance(value, bool) else value.__index__()
+    except (AttributeError, TypeError):  # a tensor has the method, whatever it holds
+        number = None
+    if number is None:
         raise ArgumentTypeError(f"`{name}` must be a whole number, got {value!r}.")
-    number = value.__index__()
     if number < low or (high is not None and number > high):
         span = f"at least {low}" if high is None else f"from {low} to {high}"
         raise ArgumentError(f"`{name}` must be {span}, got {number}.{hint and ' ' + hint}")
@@ -51,10 +55,28 @@ def check_integer(
 
 def check_choice(name: str, value: T, choices: Sequence[T]) -> T:
     """Return ``value`` if it is one of ``choices``."""
-    if value not in choices:
+    # By type first: a tensor compares with anything, value by value.
+    if not any(isinstance(value, type(choice)) and value == choice for choice in choices):
         listed = ", ".join(repr(choice) for choice in choices)
         raise ArgumentError(f"`{name}` must be one of {listed}, got {value!r}.")
     return value
+
+
+def check_flag(name: str, value: bool) -> bool:
+    """Return ``value`` if it is True or False, of NumPy too."""
+    if not isinstance(value, bool | np.bool_):
+        raise ArgumentTypeError(f"`{name}` must be True or False, got {value!r}.")
+    return bool(value)
+
+
+def check_list(name: str, values: Iterable[T]) -> tuple[T, ...]:
+    """Return ``values`` as a tuple if they are several: a list, and not a text."""
+    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
+        raise ArgumentTypeError(f"`{name}` must be a list, got {values!r}.")
+    try:
+        return tuple(values)
+    except TypeError:  # a tensor without a dimension
+        raise ArgumentTypeError(f"`{name}` must be a list, got {values!r}.") from None
 
 
 def check_floating(name: str, tensor: Tensor, *, hint: str = "") -> None:
@@ -69,6 +91,24 @@ def check_floating(name: str, tensor: Tensor, *, hint: str = "") -> None:
             f"`{name}` must hold floating-point numbers, got {tensor.dtype}: the new values lie "
             f"between the old ones. Convert it with {name}.float().{hint and ' ' + hint}"
         )
+
+
+def as_numbers(name: str, values: object) -> Tensor:
+    """Return an array, a list or a tensor of real numbers as a tensor, without its history."""
+    numbers: Tensor | None
+    if isinstance(values, Tensor):
+        numbers = values.detach()
+    else:
+        # Through NumPy, because torch would read a list of Python floats as float32.
+        try:
+            found = np.array(values)
+            numbers = torch.from_numpy(found) if found.dtype.kind in "biuf" else None
+        except (TypeError, ValueError):  # such as lists of unequal lengths
+            numbers = None
+    if numbers is None or numbers.is_complex():
+        came = numbers.dtype if numbers is not None else type(values).__name__
+        raise ArgumentTypeError(f"`{name}` must be real numbers, an array or a tensor, got {came}.")
+    return numbers
 
 
 def check_finite(**tensors: Tensor) -> None:
@@ -118,6 +158,12 @@ def check_per_matrix(
         must = span if span == "finite" else f"finite and {span}"
         raise ArgumentError(f"`{name}` must be {must}, got {value.tolist()}.")
     return value.detach()
+
+
+def check_fits(name: str, value: float | Tensor, dtype: torch.dtype) -> None:
+    """Refuse a plain number that is too large for the numbers it is multiplied with."""
+    if isinstance(value, float) and abs(value) > torch.finfo(dtype).max:
+        raise ArgumentError(f"`{name}` must be a number that {dtype} can hold, got {value!r}.")
 
 
 def check_batch(x: Tensor, y: Tensor) -> None:

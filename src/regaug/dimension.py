@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from regaug import _random
-from regaug._checks import check_finite, check_integer, check_range
+from regaug._checks import as_numbers, check_finite, check_integer, check_list, check_range
 from regaug.exceptions import ArgumentError, TooFewPointsError
 from regaug.functional.decomposition import rank_at_share
 
@@ -139,13 +139,14 @@ def linear_dimension(
         >>> linear_dimension(np.diag([6.0, 3.0, 1.0]), shares=(0.5, 0.9, 1.0))
         (0, 2, 3)
     """
+    own = check_list("shares", shares)
     singular_values = torch.linalg.svdvals(_as_rows(points))
-    return tuple(int(rank_at_share(singular_values, share)) for share in shares)
+    return tuple(int(rank_at_share(singular_values, share)) for share in own)
 
 
 def _as_rows(points: Points) -> Tensor:
     """Return the points as the rows of a finite float64 tensor."""
-    rows = points.detach() if isinstance(points, Tensor) else torch.from_numpy(np.array(points))
+    rows = as_numbers("points", points)
     if rows.ndim < 2 or rows.numel() == 0:
         raise ArgumentError(
             f"`points` must be (n, *features) and not empty, got shape {tuple(rows.shape)}."

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from regaug import _random
-from regaug._checks import check_batch, check_range
+from regaug._checks import check_batch, check_flag, check_range
 from regaug.augment import recomputation
 from regaug.augment.across import Across, AcrossRuns, RunBatches
 from regaug.augment.collate import Collate, CollateAndAugment, Get, Set
@@ -18,7 +18,7 @@ from regaug.augment.layout import keep_layout
 from regaug.augment.limits import Company, Labels, Limits, Piece, code_labels, join_masks
 from regaug.augment.progress import SIZE, Progress
 from regaug.augment.structures import Batch, Joined
-from regaug.exceptions import ArgumentError, ContractError
+from regaug.exceptions import ArgumentError, ArgumentTypeError, ContractError
 
 Params = TypeVar("Params")
 X = TypeVar("X", bound=Batch)
@@ -90,10 +90,15 @@ class Augmentation(nn.Module, Generic[Params]):
     ) -> None:
         super().__init__()
         self.p = check_range("p", p, 0.0, 1.0)
-        self.append = bool(append)
+        self.append = check_flag("append", append)
         if anneal is not None:
             anneal = check_range("anneal", anneal, 0.0, 1.0, open_low=True)
         self.anneal = anneal
+        if generator is not None and not isinstance(generator, torch.Generator):
+            raise ArgumentTypeError(
+                f"`generator` must be a torch.Generator or None, got {type(generator).__name__}. "
+                "torch.Generator().manual_seed(0) makes one of a seed."
+            )
         self.generator = _random.make_generator() if generator is None else generator
         if not hasattr(self, "neutral"):
             raise ContractError(

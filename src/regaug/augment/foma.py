@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from regaug import _random
-from regaug._checks import check_choice, check_range
+from regaug._checks import check_choice, check_flag, check_range
 from regaug.augment.across import Across, AtOnce, Pair, RunBatches
 from regaug.augment.joint import (
     Dimension,
@@ -133,7 +133,7 @@ class FOMA(TakesWhole[FOMAParams]):
         self.targets: Targets = check_choice("targets", targets, ("joint", "keep"))
         self.gradient: Gradient = check_choice("gradient", gradient, ("exact", "frozen"))
         self.weighting: Weight = check_choice("weight", weight, tuple(_EXPONENTS))
-        self.center = bool(center)
+        self.center = check_flag("center", center)
         self._choose_categories(categories)
         self.lam_range = None if lam_range is None else _check_lam_range(lam_range)
         self.learns, self.weighs = k == "two_nn_data", weight != "one"

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from regaug import _random
-from regaug._checks import check_choice, check_integer, check_range
+from regaug._checks import check_choice, check_flag, check_integer, check_range
 from regaug.augment.across import Across, MixesRows, Pair, RunBatches
 from regaug.augment.joint import as_rows
 from regaug.augment.limits import Piece
@@ -131,7 +131,7 @@ class Mixup(KnowsMask, TakesWhole[MixupParams]):
         self.pairs = check_choice("pairs", pairs, PAIRS)
         self.neighbors = check_integer("neighbors", neighbors, 1)
         self.spread = check_choice("spread", spread, SPREADS)
-        self.paired = bool(paired)
+        self.paired = check_flag("paired", paired)
         self._choose_categories(categories)
         self.company = "pairs" if self.paired else "partner"
         if self.paired and pairs != "random":

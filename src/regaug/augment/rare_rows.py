@@ -66,7 +66,8 @@ class RareRows:
                 box plot, and by both where that finds less than two.
             relevances: Of every row, ``(n,)``, for the focus ``"column"``; no other looks at them.
         """
-        check_integer("neighbors", neighbors, 1)
+        # More than there are take turns.
+        neighbors = min(check_integer("neighbors", neighbors, 1), max(1, len(y)))
         ends = _given_ends(y, relevances) if focus == COLUMN else _find_ends(y, focus)
         rare = (ends >= 0).nonzero().squeeze(1)
         near, reach = rare[:, None].repeat(1, neighbors), torch.full((len(rare),), torch.inf).to(x)

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch._C._functorch import get_unwrapped, is_batchedtensor, is_gradtrackingtensor
 
 from regaug._checks import check_finite, check_floating, check_per_matrix
-from regaug.exceptions import RegaugError
+from regaug.exceptions import ArgumentError, RegaugError
 
 ROUNDING = torch.finfo(torch.float64).eps
 # A matrix whose largest eigenvalue lies outside this range is first divided by its largest entry.
@@ -91,6 +91,11 @@ def rank_at_share(singular_values: Tensor, rho: float | Tensor) -> Tensor:
         tensor(2)
     """
     check_floating("singular_values", singular_values)
+    if singular_values.ndim == 0 or singular_values.shape[-1] == 0:
+        raise ArgumentError(
+            "`singular_values` must be (..., m) with at least one value, got shape "
+            f"{tuple(singular_values.shape)}."
+        )
     rho = check_per_matrix("rho", rho, singular_values.shape[:-1], low=0.0, high=1.0)
     if isinstance(rho, Tensor):
         rho = rho[..., None]

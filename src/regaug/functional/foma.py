@@ -6,7 +6,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from regaug._checks import check_choice, check_finite, check_rows
+from regaug._checks import check_choice, check_finite, check_flag, check_rows
 from regaug.exceptions import NonFiniteError
 from regaug.functional.decomposition import Spectrum, decompose
 from regaug.functional.precision import cast
@@ -81,7 +81,7 @@ def foma(
                 [0.0000, 0.5000]])
     """
     check_rows(x, y)
-    joint = join(x, y, center=center)
+    joint = join(x, y, center=check_flag("center", center))
     return scale_joint(joint, x, y, lam=lam, k=k, scale=scale, targets=targets, gradient=gradient)
 
 

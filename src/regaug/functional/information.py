@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from regaug._checks import check_finite, check_rows
-from regaug.exceptions import ArgumentError
+from regaug.exceptions import ArgumentError, ArgumentTypeError
 
 # A cell of the table of two variables has so many rows on average, up to the largest table.
 _ROWS_OF_A_CELL, _MOST_BINS = 5, 16
@@ -47,11 +47,8 @@ def mutual_information(x: Tensor, y: Tensor, *, blocks: Tensor | None = None) ->
     x, y, (n, columns) = x.detach(), y.detach(), x.shape
     if blocks is None:
         blocks = torch.arange(columns, device=x.device)
-    elif blocks.shape != (columns,):
-        raise ArgumentError(
-            f"`blocks` must have a number for each of the {columns} columns, got shape "
-            f"{tuple(blocks.shape)}."
-        )
+    else:
+        _check_blocks(blocks, columns)
     blocks = blocks.to(x.device)
     bins = max(2, min(_MOST_BINS, math.isqrt(n // _ROWS_OF_A_CELL)))
     targets = _bins_of(y, bins)
@@ -70,6 +67,21 @@ def mutual_information(x: Tensor, y: Tensor, *, blocks: Tensor | None = None) ->
     for some in torch.split((~is_together).nonzero().squeeze(1), max(1, _SOME // n)):
         note(_bins_of(x[:, some], bins), bins, blocks[some])
     return found
+
+
+def _check_blocks(blocks: Tensor, columns: int) -> None:
+    if not isinstance(blocks, Tensor) or blocks.dtype != torch.int64:
+        came = blocks.dtype if isinstance(blocks, Tensor) else type(blocks).__name__
+        raise ArgumentTypeError(f"`blocks` must be an int64 tensor of block numbers, got {came}.")
+    if blocks.shape != (columns,):
+        raise ArgumentError(
+            f"`blocks` must have a number for each of the {columns} columns, got shape "
+            f"{tuple(blocks.shape)}."
+        )
+    if int(blocks.min()) < 0 or int(blocks.max()) >= columns:
+        raise ArgumentError(
+            f"`blocks` must be numbers from 0 to {columns - 1}, got {blocks.tolist()}."
+        )
 
 
 def _bins_of(values: Tensor, bins: int) -> Tensor:

@@ -7,7 +7,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from regaug._checks import check_finite, check_floating, check_per_matrix, check_rows
+from regaug._checks import check_finite, check_fits, check_floating, check_per_matrix, check_rows
 from regaug.exceptions import ArgumentError, ArgumentTypeError
 from regaug.functional.precision import cast, working_dtype
 
@@ -56,6 +56,8 @@ def mix(
         raise ArgumentError("`lam_y` must be given beside a share for every value, got None.")
     lam = _check_share("lam", lam, partners, x.shape[-1])
     lam_y = lam if lam_y is None else _check_share("lam_y", lam_y, partners, y.shape[-1])
+    check_fits("lam", lam, working_dtype(x))
+    check_fits("lam_y", lam_y, working_dtype(y))
     if mask is not None:
         check_mask(mask, x)
     return mix_rows(x, lam, partners, mask), mix_rows(y, lam_y, partners)
@@ -187,6 +189,8 @@ def _check_share(name: str, lam: float | Tensor, partners: Tensor, columns: int)
 
 def check_mask(mask: Tensor, x: Tensor, name: str = "x") -> None:
     """Refuse a mask that does not belong to ``x``."""
+    if not isinstance(mask, Tensor):
+        raise ArgumentTypeError(f"`mask` must be a torch.Tensor, got {type(mask).__name__}.")
     if mask.dtype != torch.bool or mask.shape != x.shape:
         raise ArgumentError(
             f"`mask` must be of torch.bool in the shape of `{name}`, {tuple(x.shape)}, got "

@@ -42,7 +42,10 @@ def nearest_partners(
     if isinstance(neighbors, Tensor):
         near = check_per_matrix("neighbors", neighbors, x.shape[:-2], low=1, whole=True)
     else:
-        near = torch.tensor(check_integer("neighbors", neighbors, 1), device=x.device)
+        few = min(check_integer("neighbors", neighbors, 1), x.shape[-2])
+        near = torch.tensor(few, device=x.device)
+    if not bool(((draws >= 0.0) & (draws < 1.0)).all()):
+        raise ArgumentError(f"`draws` must be in [0, 1), got {draws.tolist()}.")
     most = x.shape[-2] - 1
     if not most:
         return torch.zeros(draws.shape, dtype=torch.int64, device=x.device)

@@ -3,7 +3,9 @@
 import torch
 from torch import Tensor
 
-from regaug._checks import check_rows
+from regaug._checks import check_finite, check_floating, check_rows
+from regaug.exceptions import ArgumentError
+from regaug.functional.precision import working_dtype
 
 # The whiskers of a box plot end at most so many interquartile ranges beyond the box.
 _WHISKER = 1.5
@@ -29,14 +31,18 @@ def relevance(y: Tensor) -> tuple[Tensor, Tensor]:
         >>> low.sum().item(), [round(value, 2) for value in high.flatten().tolist()]
         (0.0, [0.0, 0.0, 0.0, 0.26, 1.0, 1.0])
     """
-    ends = []
-    for side in (-y, y):
+    check_floating("y", y)
+    if y.ndim == 0 or y.numel() == 0:
+        raise ArgumentError(f"`y` must be (n, ...) and not empty, got shape {tuple(y.shape)}.")
+    check_finite(y=y)
+    ends, rows = [], y.to(working_dtype(y))
+    for side in (-rows, rows):
         first, middle, third = torch.quantile(side, side.new_tensor([0.25, 0.5, 0.75]), dim=0)
         is_beyond = side > third + _WHISKER * (third - first)
         whisker = side.masked_fill(is_beyond, -torch.inf).amax(dim=0)
         share = ((side - middle) / (whisker - middle)).nan_to_num(0.0).clamp(0.0, 1.0)
         rises = share.square() * (3.0 - 2.0 * share)
-        ends.append(torch.where(is_beyond.any(dim=0), rises, 0.0))
+        ends.append(torch.where(is_beyond.any(dim=0), rises, 0.0).to(y.dtype))
     return ends[0], ends[1]
 
 

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
-from regaug._checks import check_choice, check_floating, check_integer, check_per_matrix
-from regaug.exceptions import ArgumentError, RegaugError
+from regaug._checks import check_choice, check_fits, check_floating, check_integer, check_per_matrix
+from regaug.exceptions import ArgumentError, ArgumentTypeError, RegaugError
 from regaug.functional.cuts import Cut, ManyCuts, OneCut, sides
 from regaug.functional.decomposition import (
     Spectrum,
@@ -83,6 +83,10 @@ def scale_singular_values(
     else:
         k = check_integer("k", k, 0, rank)
 
+    if spectrum is not None and not isinstance(spectrum, Spectrum):
+        raise ArgumentTypeError(
+            f"`spectrum` must be that of `a`, from decompose(a), got {type(spectrum).__name__}."
+        )
     spectrum = decompose(a) if spectrum is None else spectrum
     if a.dtype == torch.float64 and not is_resolved(spectrum, k):
         spectrum = decompose_by_svd(a, spectrum.scale)
@@ -103,6 +107,7 @@ def _rescale(
 ) -> Tensor:
     """Multiply the directions of ``a`` on one side of the cut by ``lam``, in at least float32."""
     rows = a if a.dtype in (torch.float32, torch.float64) else a.float()
+    check_fits("lam", lam, rows.dtype)
     if isinstance(lam, Tensor):
         lam = lam.to(rows)[..., None, None]
     inside, outside = (1.0, lam) if scale == "trailing" else (lam, 1.0)

@@ -5,6 +5,7 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor
 
+from regaug._checks import check_choice
 from regaug.metrics.functions import counted
 
 Focus = Literal["high", "low", "both"]
@@ -94,7 +95,7 @@ def tail_rmse(
     # A run that has diverged is not good at the ends, wherever it shows.
     is_broken = (counts & ~prediction.isfinite()).any(dim=-1)
     ends = {"high": is_high, "low": is_low, "both": is_high | is_low}
-    counts = counts & ends[focus]
+    counts = counts & ends[check_choice("focus", focus, tuple(ends))]
     squares = (prediction - target).square().masked_fill(~counts, 0.0)
     found = (squares.sum(dim=-1) / counts.sum(dim=-1)).sqrt()
     return found.masked_fill(is_broken, torch.nan)

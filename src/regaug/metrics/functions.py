@@ -107,14 +107,19 @@ def spreads(target: Tensor, *, rows: Tensor | None = None) -> Tensor:
     return torch.where(found == 0, 1.0, found)
 
 
-def check_shapes(prediction: Tensor, target: Tensor) -> None:
-    """Refuse what is not two tensors of one shape ``(..., n, m)`` that is not empty."""
+def check_tensors(prediction: Tensor, target: Tensor) -> None:
+    """Refuse what is not two tensors."""
     for name, value in (("prediction", prediction), ("target", target)):
         if not isinstance(value, Tensor):
             raise ArgumentTypeError(
                 f"`{name}` must be a torch.Tensor, got {type(value).__name__}. "
                 f"Convert it with torch.as_tensor({name})."
             )
+
+
+def check_shapes(prediction: Tensor, target: Tensor) -> None:
+    """Refuse what is not two tensors of one shape ``(..., n, m)`` that is not empty."""
+    check_tensors(prediction, target)
     if prediction.shape != target.shape or target.ndim < 2:
         raise ArgumentError(
             "`prediction` and `target` must have one shape, (..., n, m), "
@@ -134,10 +139,11 @@ def counted(
     prediction, target = prediction.detach().double(), target.detach().double()
     if rows is None:
         return prediction, target, target.shape[-2]
-    if rows.dtype != torch.bool or rows.shape != target.shape[:-1]:
+    is_tensor = isinstance(rows, Tensor)
+    if not is_tensor or rows.dtype != torch.bool or rows.shape != target.shape[:-1]:
+        came = f"{rows.dtype} of shape {tuple(rows.shape)}" if is_tensor else type(rows).__name__
         raise ArgumentError(
-            f"`rows` must be a bool mask of shape {tuple(target.shape[:-1])}, "
-            f"got {rows.dtype} of shape {tuple(rows.shape)}."
+            f"`rows` must be a bool mask of shape {tuple(target.shape[:-1])}, got {came}."
         )
     left_out = ~rows[..., None]
     prediction, target = (v.masked_fill(left_out, 0.0) for v in (prediction, target))

@@ -263,7 +263,8 @@ def as_signed(metric: str) -> str:
 
 def check_metric(metric: str) -> str:
     """Return the name of a metric if there is such a one."""
-    return metric if metric in METRICS else check_choice("metric", metric, tuple(METRICS))
+    is_known = isinstance(metric, str) and metric in METRICS  # a logged one too
+    return metric if is_known else check_choice("metric", metric, tuple(METRICS))
 
 
 @dataclass(frozen=True)

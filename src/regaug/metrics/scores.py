@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from regaug._checks import check_finite
+from regaug._checks import check_finite, check_flag
 from regaug._registry import lookup
 from regaug.exceptions import ArgumentError, ArgumentTypeError, NonFiniteError
 from regaug.metrics.along import by_tenth
-from regaug.metrics.functions import check_shapes, spreads
+from regaug.metrics.functions import check_shapes, check_tensors, spreads
 from regaug.metrics.metric import METRICS, RARE_METRICS
 
 # Number of targets, their mean, RMSE: what is known of a tenth; the latter None if it is empty.
@@ -150,6 +150,7 @@ def evaluate(
         >>> scores.rmse, scores.worst("mae")
         (0.5, ('b', 0.5))
     """
+    check_tensors(prediction, target)
     if prediction.ndim == target.ndim == 1:
         prediction, target = prediction[:, None], target[:, None]
     if target.ndim != 2:
@@ -162,13 +163,14 @@ def evaluate(
             f"{int((~prediction.isfinite()).sum())} of {prediction.numel()} values: the model "
             "diverged. Train it with a lower learning rate or with gradient clipping."
         )
-    spread = None if pooled else spreads(target)
+    spread = None if check_flag("pooled", pooled) else spreads(target)
     if groups is None:
         return _scores(prediction, target, spread)
-    if groups.shape != (len(target),):
+    if not isinstance(groups, np.ndarray) or groups.shape != (len(target),):
+        came = f"shape {groups.shape}" if isinstance(groups, np.ndarray) else type(groups).__name__
         raise ArgumentError(
-            f"`groups` must have a label for each of the {len(target)} rows, got shape "
-            f"{groups.shape}."
+            f"`groups` must be an array with a label for each of the {len(target)} rows, got "
+            f"{came}."
         )
     # Labels of several types cannot be sorted, but their names can.
     labels, places = np.unique(

@@ -10,12 +10,13 @@ import torch
 from torch import Tensor, nn
 
 from regaug import _random
-from regaug._checks import check_integer, check_range
+from regaug._checks import check_flag, check_integer, check_list, check_range
 from regaug._files import JSON
 from regaug.exceptions import ArgumentError
 
 # Values that the periodic features of a column are condensed to.
 CONDENSED = 4
+_WIDEST = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -100,29 +101,31 @@ class MLP(nn.Module):
         seed: int = 0,
     ) -> None:
         super().__init__()
-        self.inputs = check_integer("inputs", inputs, 1)
-        self.outputs = check_integer("outputs", outputs, 1)
-        self.hidden = tuple(check_integer("hidden", width, 1) for width in hidden)
+        self.inputs = check_integer("inputs", inputs, 1, _WIDEST)
+        self.outputs = check_integer("outputs", outputs, 1, _WIDEST)
+        widths = check_list("hidden", hidden)
+        self.hidden = tuple(check_integer("hidden", width, 1, _WIDEST) for width in widths)
         if not self.hidden:
             raise ArgumentError("`hidden` must give the width of at least one layer, got none.")
         self.slope = check_range("slope", slope, 0.0, 1.0)
-        self.seed = check_integer("seed", seed, 0)
+        self.seed = check_integer("seed", seed, 0, 2**63 - 1)
         most = self.inputs - 1
-        self.periodic = tuple(check_integer("periodic", column, 0, most) for column in periodic)
-        self.frequencies = check_integer("frequencies", frequencies, 1)
+        columns = check_list("periodic", periodic)
+        self.periodic = tuple(check_integer("periodic", column, 0, most) for column in columns)
+        self.frequencies = check_integer("frequencies", frequencies, 1, _WIDEST)
         self.spread = check_range("spread", spread, 0.0, open_low=True)
-        self.linear = bool(linear)
+        self.linear = check_flag("linear", linear)
         self.places = tuple(f"block_{i}" for i in range(1, len(self.hidden) + 1))
-        widths = (self.inputs + CONDENSED * len(self.periodic), *self.hidden)
+        sizes = (self.inputs + CONDENSED * len(self.periodic), *self.hidden)
         with _random.seeded(self.seed):
             own = self.periodic, self.frequencies, self.spread
             self.features = PeriodicFeatures(*own) if self.periodic else None
-            for place, before, after in zip(self.places, widths, self.hidden, strict=False):
+            for place, before, after in zip(self.places, sizes, self.hidden, strict=False):
                 block: OrderedDict[str, nn.Module] = OrderedDict(
                     linear=nn.Linear(before, after), activation=nn.LeakyReLU(self.slope)
                 )
                 self.add_module(place, nn.Sequential(block))
-            self.head = nn.Linear(widths[-1], self.outputs)
+            self.head = nn.Linear(sizes[-1], self.outputs)
         self.skip: nn.Linear | None = None
         if self.linear:
             self.skip = nn.Linear(self.inputs, self.outputs).requires_grad_(False)

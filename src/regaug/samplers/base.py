@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.utils.data import Sampler
 
 from regaug import _random
-from regaug._checks import check_choice, check_finite, check_integer
+from regaug._checks import as_numbers, check_choice, check_finite, check_flag, check_integer
 from regaug.augment.limits import Labels, code_labels
 from regaug.exceptions import ArgumentError, ArgumentTypeError
 
@@ -75,7 +75,7 @@ class BatchSampler(Sampler[list[int]]):
         self.y, hint = _as_rows(y), "There are no more samples than that."
         self.batch_size = check_integer("batch_size", batch_size, 1, len(self.y), hint=hint)
         self.seed = check_integer("seed", seed, 0)
-        self.drop_last = bool(drop_last)
+        self.drop_last = check_flag("drop_last", drop_last)
         self.epoch = 0
         self._turn = 0  # counts the changes of the epoch
         self._abandoned = 0  # iterations of this epoch that have begun, and not come to an end
@@ -300,8 +300,7 @@ def _as_rows(y: Targets) -> Values:
             "Trainer(use_distributed_sampler=False), or with Fabric "
             "fabric.setup_dataloaders(loader, use_distributed_sampler=False)."
         )
-    # Through NumPy, because torch would read a list of Python floats as float32.
-    rows = y.detach().cpu() if isinstance(y, Tensor) else torch.from_numpy(np.array(y))
+    rows = as_numbers("y", y).cpu()
     if rows.ndim < 1 or rows.numel() == 0:
         raise ArgumentError(
             f"`y` must be (n,) or (n, *targets) and not empty, got shape {tuple(rows.shape)}."
