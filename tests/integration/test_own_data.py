@@ -124,7 +124,7 @@ def test_images_on_a_given_split_of_a_data_set():
     parts = random_split(Pictures(), [36, 12, 12], torch.Generator().manual_seed(0))
     problem = Problem([Split(*parts)], model=make_cnn, metric="mae", name="pictures")
     study, notes = notes_of(
-        problem, methods=["mixup", "manifold-mixup", "foma-rho"], trials=2, epochs=3
+        problem, methods=["mixup", "manifold-mixup", "foma-rho"], trials=2, splits=2, epochs=3
     )
     assert study.config.methods == ("erm", "mixup", "foma-rho")
     assert all(row.n_failed == 0 for row in study.comparison.rows)

@@ -13,7 +13,7 @@ from regaug.studies.eligibility import leave_out
 from regaug.studies.plan import make_plan
 from regaug.studies.study import Study
 
-STEPS, AHEAD, COLUMNS = 6, 3, 2
+STEPS, AHEAD, COLUMNS = 6, 2, 2
 
 
 def make_splits(count=2, n=90):
@@ -64,7 +64,7 @@ def short(monkeypatch, shorten):
 
 
 def test_every_method_is_in_a_study_of_windows_within_groups(short, tmp_path):
-    problem = Problem(make_splits(1), make_net, pairs_within="group", name="stations")
+    problem = Problem(make_splits(), make_net, pairs_within="group", name="stations")
     study = compare(problem, trials=1, epochs=2, out=tmp_path)
     assert {row.name for row in study.comparison.rows} >= {*methods.usual()}
     assert all(row.n_failed == 0 for row in study.comparison.rows)
@@ -74,7 +74,7 @@ def test_every_method_is_in_a_study_of_windows_within_groups(short, tmp_path):
 
 
 def test_a_study_with_a_mask_has_the_methods_that_take_one(short):
-    problem = Problem(make_splits(1), make_net, mask=is_there, name="gaps")
+    problem = Problem(make_splits(), make_net, mask=is_there, name="gaps")
     study = compare(problem, trials=1, epochs=2, methods=["noise", "c-mixup", "foma"])
     assert study.config.methods == ("erm", "noise", "c-mixup")
     assert all(row.n_failed == 0 for row in study.comparison.rows)
