@@ -284,7 +284,7 @@ def test_a_method_acts_at_the_places_that_were_named():
         return nn.Sequential(nn.Linear(2, 4), Spy(4, 4), nn.Linear(4, 1))
 
     problem = Problem([make_data().split()], make_spied, places=["1"])
-    study = regaug.compare(problem, methods=["manifold-mixup"], trials=1)
+    study = regaug.compare(problem, methods=["manifold-mixup"], trials=1, splits=2, epochs=2)
     assert study.comparison.row("manifold-mixup").n_failed == 0
     assert True in seen
 
