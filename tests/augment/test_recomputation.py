@@ -24,6 +24,14 @@ AUGMENTATIONS = {
 EVERY = pytest.mark.parametrize("name", AUGMENTATIONS)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _quick_collections():
+    """What was there before is no garbage of these tests: collections need not look at it."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
 class Net(nn.Module):
     """Three blocks, the first two of them checkpointed, one by one or together."""
 

@@ -48,6 +48,14 @@ def _short(monkeypatch, shorten):
     shorten(monkeypatch, 4)
 
 
+@pytest.fixture
+def _few_baselines(monkeypatch):
+    """For tests that do not look at them: those that take no time."""
+    monkeypatch.setattr(
+        "regaug.studies.eligibility.baseline_names", lambda split: ("mean", "ridge")
+    )
+
+
 def invoke(out, *arguments):
     """Run a tiny study."""
     return CliRunner().invoke(app, ["compare", *map(str, arguments), *SMALL, "--out", str(out)])
@@ -104,7 +112,7 @@ def test_the_same_command_does_nothing_twice(first, out, houses):
     assert second.stdout == first.stdout
 
 
-@pytest.mark.usefixtures("first")
+@pytest.mark.usefixtures("first", "_few_baselines")
 def test_another_seed_has_a_folder_of_its_own(out, houses):
     result = invoke(out, houses, "--target", "price", "--seed", "1")
     assert result.exit_code == 0, result.output
@@ -130,6 +138,7 @@ def test_json_says_the_same(folder, out, houses):
     assert {name: Run.from_dict(run) for name, run in found["best"].items()} == study.best
 
 
+@pytest.mark.usefixtures("_few_baselines")
 def test_without_data_it_takes_the_built_in_table(run, tmp_path):
     result = run()
     assert result.exit_code == 0, result.output
@@ -137,6 +146,7 @@ def test_without_data_it_takes_the_built_in_table(run, tmp_path):
     assert (tmp_path / "runs" / "diabetes" / "latest" / "report.html").exists()
 
 
+@pytest.mark.usefixtures("_few_baselines")
 def test_the_rule_of_a_split_can_be_chosen(run, houses):
     result = run(houses, "--target", "price", "--group", "city", "--split", "random")
     assert result.exit_code == 0, result.output
@@ -260,6 +270,7 @@ def test_the_table_on_a_terminal_has_the_best_value_of_every_method(plan, metric
     assert ["ridge", "0", "/", "2"] in lines
 
 
+@pytest.mark.usefixtures("_few_baselines")
 def test_several_targets_are_told_in_their_own_units_too(run, houses, tmp_path):
     frame = pd.read_csv(houses).assign(share=lambda own: 1e-3 * own["size"])
     frame["share"] += 1e-3 * np.random.default_rng(0).normal(size=len(frame))
@@ -289,6 +300,7 @@ def test_it_ends_with_what_to_type_next(first, folder, tmp_path):
 # Regressors
 
 
+@pytest.mark.usefixtures("_few_baselines")
 def test_a_regressor_is_compared_by_its_name_or_by_where_it_is_made(run, houses, tmp_path):
     file = tmp_path / "own.py"
     file.write_text(
@@ -304,6 +316,7 @@ def test_a_regressor_is_compared_by_its_name_or_by_where_it_is_made(run, houses,
         assert (tmp_path / "runs" / "houses" / f"full-{name}-mixup-trials-2-splits-2").is_dir()
 
 
+@pytest.mark.usefixtures("_few_baselines")
 def test_rows_from_elsewhere_and_whole_numbers(run, houses, tmp_path):
     more = tmp_path / "more.csv"
     pd.read_csv(houses).assign(size=lambda frame: frame["size"] + 0.5).to_csv(more, index=False)

@@ -197,6 +197,7 @@ def test_the_library_keeps_the_rule_too(mine, model, write_study):
 
 def test_a_study_leaves_the_users_own_files_alone(run, mine, shorten, monkeypatch):
     shorten(monkeypatch, 2)
+    monkeypatch.setattr("regaug.studies.eligibility.baseline_names", lambda split: ("mean",))
     Path("runs/houses/full-erm-trials-1-splits-1").mkdir(parents=True)
     Path("runs/houses/full-erm-trials-1-splits-1/report.html").write_text("mine")
     Path("runs/houses/latest").write_text("mine too")

@@ -72,9 +72,14 @@ def _forgotten():
         yield
 
 
+def make_small(patch, shorten):
+    shorten(patch, 2)
+    patch.setattr("regaug.studies.eligibility.baseline_names", lambda split: ("mean", "ridge"))
+
+
 @pytest.fixture(autouse=True)
 def _short(monkeypatch, shorten):
-    shorten(monkeypatch, 2)
+    make_small(monkeypatch, shorten)
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +93,7 @@ def file(tmp_path_factory):
 def found(file, shorten):
     """What a command has said of the study in a file, as JSON; its workers import the file."""
     with pytest.MonkeyPatch.context() as patch:
-        shorten(patch, 2)
+        make_small(patch, shorten)
         given = ["compare", file, *SMALL, "--json", "-j", 2, "--out", file.parent / "runs"]
         result = CliRunner().invoke(app, [str(word) for word in given])
     assert result.exit_code == 0, result.output

@@ -100,6 +100,8 @@ def test_a_study_is_read_back_as_it_was(one):
     )
 
 
+@pytest.mark.slow
+@pytest.mark.serial
 def test_the_table_does_not_depend_on_the_number_of_workers(one, tmp_path):
     # Halved recipes go on in another process than they began in.
     study = compare(make_problem(), jobs=2, out=tmp_path, **SIZE)

@@ -123,7 +123,9 @@ def same_table(study, other):
 def test_images_on_a_given_split_of_a_data_set():
     parts = random_split(Pictures(), [36, 12, 12], torch.Generator().manual_seed(0))
     problem = Problem([Split(*parts)], model=make_cnn, metric="mae", name="pictures")
-    study, notes = notes_of(problem, methods=["mixup", "manifold-mixup", "foma-rho"], trials=2)
+    study, notes = notes_of(
+        problem, methods=["mixup", "manifold-mixup", "foma-rho"], trials=2, splits=2, epochs=3
+    )
     assert study.config.methods == ("erm", "mixup", "foma-rho")
     assert all(row.n_failed == 0 for row in study.comparison.rows)
     assert study.config.columns == 36
@@ -139,7 +141,7 @@ def test_pairs_with_every_method_and_a_report(tmp_path):
         targets=lambda sample: sample["affinity"],
     )
     problem = Problem(splits, model=make_pair_net, places=["hidden"], name="pairs")
-    study, notes = notes_of(problem, trials=1, out=tmp_path)
+    study, notes = notes_of(problem, trials=1, epochs=3, out=tmp_path)
     assert set(study.config.methods) == set(regaug.methods.usual())
     assert all(row.n_failed == 0 for row in study.comparison.rows)
     assert any("those that act at a layer at hidden, as `places` says" in note for note in notes)
@@ -149,7 +151,7 @@ def test_pairs_with_every_method_and_a_report(tmp_path):
     stored = json.loads((study.folder / "study.json").read_text(encoding="utf-8"))
     assert "hidden" in json.dumps(stored)
     # The same call finds all of it done.
-    again = regaug.compare(problem, trials=1, out=tmp_path)
+    again = regaug.compare(problem, trials=1, epochs=3, out=tmp_path)
     assert same_table(again, study)
 
 
@@ -160,7 +162,9 @@ def test_token_ids_and_a_mask_with_two_targets():
     targets = np.stack([ids.mean(1), ids[:, 0] / 2], axis=1)
     splits = split_dataset(({"ids": ids, "mask": mask}, targets), seeds=2)
     problem = Problem(splits, model=make_token_net, target_names=["mean", "first"], name="tokens")
-    study, notes = notes_of(problem, methods=["mixup", "c-mixup", "foma", "ada"], trials=2)
+    study, notes = notes_of(
+        problem, methods=["mixup", "c-mixup", "foma", "ada"], trials=2, epochs=3
+    )
     assert study.config.methods == ("erm", "mixup", "c-mixup", "foma")
     assert study.config.baselines == ("mean",)
     assert study.config.target_names == ("mean", "first")

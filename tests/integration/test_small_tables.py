@@ -17,11 +17,15 @@ from regaug.integrations.sklearn import AugmentedMLPRegressor, AugmentingSampler
 from regaug.training import Settings, fit_many, recipe
 
 ROWS, COLUMNS, TARGETS = (20, 21, 25, 30, 40), (1, 2, 60), (1, 2)
-# All of them, of which those of the fewest rows are tried every time.
-SIZES = [
-    pytest.param(*own, marks=[] if own[0] == min(ROWS) else pytest.mark.slow)
-    for own in product(ROWS, COLUMNS, TARGETS)
-]
+
+
+def often(sizes):
+    """Give all sizes, of which those of the fewest rows are tried every time."""
+    return [
+        pytest.param(*own, marks=[] if own[0] == min(ROWS) else pytest.mark.slow) for own in sizes
+    ]
+
+
 METRICS = ("rmse", "mae", "mape", "r2", "pearson")
 MAKING_ROWS = [name for name in methods.names() if methods.get(name).as_maker() is not None]
 
@@ -65,7 +69,7 @@ def check(model, data):
         assert part.isfinite().all()
 
 
-@pytest.mark.parametrize(("n", "columns", "targets"), SIZES)
+@pytest.mark.parametrize(("n", "columns", "targets"), often(product(ROWS, COLUMNS, TARGETS)))
 def test_every_method_fits_every_small_table(n, columns, targets):
     data = make_table(n, columns, targets)
     for name in methods.names():
@@ -73,15 +77,14 @@ def test_every_method_fits_every_small_table(n, columns, targets):
 
 
 @pytest.mark.parametrize("named", [{"group": "place"}, {"time": "when"}], ids=str)
-@pytest.mark.parametrize("n", [20, 25])
+@pytest.mark.parametrize("n", [20, pytest.param(25, marks=pytest.mark.slow)])
 def test_every_method_fits_groups_and_times(n, named):
     data = make_table(n, **named)
     for name in (*methods.names(), "ridge", "auto"):
         check(regaug.fit(data, method=name, members=1, quick=True), data)
 
 
-@pytest.mark.parametrize("columns", COLUMNS)
-@pytest.mark.parametrize("n", ROWS)
+@pytest.mark.parametrize(("n", "columns"), often(product(ROWS, COLUMNS)))
 def test_every_small_table_can_be_compared(n, columns):
     number = ROWS.index(n) + COLUMNS.index(columns)
     targets, metric = TARGETS[number % 2], METRICS[number % 5]
@@ -107,8 +110,7 @@ def test_no_setting_that_is_drawn_asks_for_more_than_there_is(search):
     assert all(record.scores for record in study.records)
 
 
-@pytest.mark.parametrize("columns", COLUMNS)
-@pytest.mark.parametrize("n", [20, 30])
+@pytest.mark.parametrize(("n", "columns"), often(product([20, 30], COLUMNS)))
 def test_rows_are_made_from_every_small_table(n, columns):
     data = make_table(n, columns, 2)
     x, y = data.frame.filter(like="c"), data.frame["y"]

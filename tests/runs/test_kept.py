@@ -2,6 +2,7 @@
 
 import pickle
 
+import pytest
 import torch
 
 from regaug.data.datasets.synthetic import make_manifold
@@ -41,6 +42,7 @@ def test_it_is_the_same_after_a_journey():
     assert back.run == record.run
 
 
+@pytest.mark.serial
 def test_processes_hand_them_back():
     worker, run = KeepingWorker([make_problem()]), Run("splits", "ridge", 1, 0)
     (records,) = run_in_processes(worker, [(run,)], jobs=1)

@@ -100,10 +100,13 @@ def test_an_interactive_session_has_nothing_to_import(monkeypatch):
         check_methods(["own"])
 
 
+def make_worker():
+    return Worker([Problem([make_manifold("sine", n=40).split(0)], name="sine", hidden=(8,))])
+
+
 def make_task(name):
-    problem = Problem([make_manifold("sine", n=40).split(0)], name="sine", hidden=(8,))
     settings = Settings(epochs=2, method_settings=methods.get(name).settings())
-    return Worker([problem]), (Run("sine", name, 0, 0, settings, 0),)
+    return (Run("sine", name, 0, 0, settings, 0),)
 
 
 @pytest.mark.serial
@@ -111,10 +114,11 @@ def test_a_process_knows_what_was_registered_or_installed(install):
     code = "from tests.runs.test_registrations import NOISE as loud"
     install("loud_package", code, "[regaug.methods]\nloud = loud_package:loud\n")
     methods.register("big-noise", NOISE)
-    for name in ("big-noise", "loud"):
-        worker, task = make_task(name)
-        [[record]] = run_in_processes(worker, [task], jobs=1)
-        [expected] = worker.do(task)
+    worker, tasks = make_worker(), [make_task(name) for name in ("big-noise", "loud")]
+    records = [record for [record] in run_in_processes(worker, tasks, jobs=1)]
+    assert {record.run.key for record in records} == {run.key for [run] in tasks}
+    for record in records:
+        [expected] = worker.do((record.run,))
         assert record.scores == expected.scores
 
 
@@ -136,14 +140,16 @@ SCRIPT = """
         class Hidden(GaussianNoise):
             pass
 
-        for name, kind in (("own", Own), ("hidden", Hidden)):
-            methods.register(name, methods.Method("noise", kind, START))
-            problem = Problem([make_manifold("sine", n=40).split(0)], name="sine", hidden=(8,))
-            run = Run("sine", name, 0, 0, Settings(epochs=1, method_settings=START), 0)
-            try:
-                print(name, len(list(run_in_processes(Worker([problem]), [(run,)], jobs=1))))
-            except ValueError as error:
-                print(name, error)
+        methods.register("own", methods.Method("noise", Own, START))
+        methods.register("hidden", methods.Method("noise", Hidden, START))
+        problem = Problem([make_manifold("sine", n=40).split(0)], name="sine", hidden=(8,))
+        settings = Settings(epochs=1, method_settings=START)
+        tasks = [(Run("sine", name, 0, 0, settings, 0),) for name in ("own", "hidden")]
+        try:
+            for [record] in run_in_processes(Worker([problem]), tasks, jobs=1):
+                print(record.run.method, 1)
+        except ValueError as error:
+            print("hidden", error)
 """
 
 
@@ -171,7 +177,7 @@ def test_ray_knows_what_was_registered():
 
     Own.__module__ = "__main__"
     methods.register("own", Method("noise", Own, START))
-    worker, task = make_task("own")
+    worker, task = make_worker(), make_task("own")
     with running_ray(jobs=1):
         [[record]] = run_on_ray(worker, [task], jobs=1)
     assert not ray.is_initialized()

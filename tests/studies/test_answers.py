@@ -145,8 +145,8 @@ def count_false_findings(patch, problems, count=8, **options):
 
 def test_copies_of_plain_training_are_rarely_found_to_differ(monkeypatch, shorten):
     shorten(monkeypatch, 5)
-    problems = (replace(make_null(seed), hidden=(16,)) for seed in range(5))
-    assert count_false_findings(monkeypatch, problems, trials=2) <= 2
+    problems = (replace(make_null(seed), hidden=(16,)) for seed in range(2))
+    assert count_false_findings(monkeypatch, problems, 4, trials=2) <= 1
 
 
 @pytest.mark.slow
@@ -155,8 +155,8 @@ def test_copies_of_plain_training_are_found_to_differ_in_at_most_a_tenth_of_stud
 
 
 def test_copies_of_plain_training_of_a_network_are_rarely_found_to_differ(monkeypatch):
-    problems = map(make_null_images, range(2))
-    assert count_false_findings(monkeypatch, problems, 2, trials=1, epochs=2) <= 1
+    problems = [make_null_images(0)]
+    assert count_false_findings(monkeypatch, problems, 2, trials=1, epochs=2) == 0
 
 
 @pytest.mark.slow

@@ -711,20 +711,21 @@ def press(times, after):
     return observe
 
 
+@pytest.fixture
 def first_whole_trial(whole):
     """How many pieces of work it takes until all methods have a trial."""
     first = {run.key for task in tasks_of(whole, trials=1) for run in task}
-    for count in range(len(tasks_of(whole)) + 1):
-        first -= {run.key for task in tasks_of(whole)[:count] for run in task}
+    for count, task in enumerate(tasks_of(whole), start=1):
+        first -= {run.key for run in task}
         if not first:
             return count
     raise AssertionError("the first trial is not among the tasks")
 
 
-def test_ctrl_c_once_reports_on_what_is_finished(tmp_path, whole):
-    observe = press(1, after=first_whole_trial(whole))
+def test_ctrl_c_once_reports_on_what_is_finished(tmp_path, whole, first_whole_trial):
+    observe = press(1, after=first_whole_trial)
     study = compare(make_problem(), out=tmp_path, progress=observe, **SIZE)
-    assert len(observe.seen) == first_whole_trial(whole)
+    assert len(observe.seen) == first_whole_trial
     assert 1 <= study.trials < 4
     assert {row.name for row in study.comparison.rows} == {*METHODS, *BESIDE}
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -733,10 +734,10 @@ def test_ctrl_c_once_reports_on_what_is_finished(tmp_path, whole):
 
 @pytest.mark.serial
 @pytest.mark.slow
-def test_ctrl_c_once_lets_worker_processes_finish_what_they_do(tmp_path, whole):
-    observe = press(1, after=first_whole_trial(whole))
+def test_ctrl_c_once_lets_worker_processes_finish_what_they_do(tmp_path, first_whole_trial):
+    observe = press(1, after=first_whole_trial)
     study = compare(make_problem(), out=tmp_path, progress=observe, jobs=2, **SIZE)
-    assert first_whole_trial(whole) <= len(observe.seen) <= first_whole_trial(whole) + 1
+    assert first_whole_trial <= len(observe.seen) <= first_whole_trial + 1
     assert 1 <= study.trials < 4
     assert count_lines(tmp_path) == sum(map(len, observe.seen))
 
@@ -792,17 +793,19 @@ def test_a_study_that_has_no_time_says_that_nothing_is_finished(tmp_path):
     assert Store.open(find_study(tmp_path)).done() == set()
 
 
-def test_a_study_that_runs_out_of_time_reports_on_what_is_finished(tmp_path, monkeypatch, whole):
+def test_a_study_that_runs_out_of_time_reports_on_what_is_finished(
+    tmp_path, monkeypatch, whole, first_whole_trial
+):
     clock = [0.0]
     monkeypatch.setattr(tasks, "time", SimpleNamespace(monotonic=lambda: clock[0]))
     seen = []
 
     def observe(progress):
         seen.extend([progress] if progress.records else [])
-        clock[0] = 60.0 * len(seen) / first_whole_trial(whole)
+        clock[0] = 60.0 * len(seen) / first_whole_trial
 
     study = compare(make_problem(), out=tmp_path, max_minutes=0.999, progress=observe, **SIZE)
-    assert len(seen) == first_whole_trial(whole)
+    assert len(seen) == first_whole_trial
     assert 1 <= study.trials < 4
     check_same(compare(make_problem(), out=tmp_path, max_minutes=10, **SIZE), whole)
 

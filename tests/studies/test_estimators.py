@@ -154,6 +154,7 @@ def test_a_study_compares_single_fits_with_no_new_rows(tmp_path):
 
 
 @pytest.mark.serial
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_table_whatever_the_jobs():
     options = {"model": make_forest, "methods": ["mixup"], "trials": 2, "splits": 2}
     here = compare(make_data(), **options)

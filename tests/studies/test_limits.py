@@ -13,7 +13,7 @@ from regaug.studies.eligibility import leave_out
 from regaug.studies.plan import make_plan
 from regaug.studies.study import Study
 
-STEPS, AHEAD, COLUMNS = 6, 3, 2
+STEPS, AHEAD, COLUMNS = 6, 2, 2
 
 
 def make_splits(count=2, n=90):

@@ -26,15 +26,24 @@ def make_table(units):
 
 
 @pytest.fixture(scope="module")
-def study_of(shorten):
+def make_small(shorten):
+    """A function that makes studies small: ``make_small(monkeypatch, epochs)``."""
+
+    def make(patch, epochs):
+        shorten(patch, epochs)
+        patch.setattr("regaug.studies.plan.FEWEST_RECIPES", 2)
+        patch.setattr("regaug.studies.eligibility.baseline_names", lambda split: ("mean", "ridge"))
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def study_of(make_small):
     """A function that makes a small study of a table in some units."""
 
     def make(units, **options):
         with pytest.MonkeyPatch.context() as patch:
-            shorten(patch, 4)
-            patch.setattr(
-                "regaug.studies.eligibility.baseline_names", lambda split: ("mean", "ridge")
-            )
+            make_small(patch, 4)
             return compare(
                 make_table(units), methods=["erm", "mixup"], trials=1, splits=2, **options
             )
@@ -128,8 +137,8 @@ def test_every_metric_is_a_mean_over_the_targets(metric, study_of):
     )
 
 
-def test_one_target_is_as_it_was(shorten, monkeypatch):
-    shorten(monkeypatch, 2)
+def test_one_target_is_as_it_was(make_small, monkeypatch):
+    make_small(monkeypatch, 2)
     table = make_table(UNITS)
     frame = table.frame.drop(columns="share")
     study = compare(read_table(frame, target="price"), methods=["erm"], trials=1, splits=2)
@@ -141,8 +150,8 @@ def test_one_target_is_as_it_was(shorten, monkeypatch):
     assert "Each target" not in render(study)
 
 
-def test_splits_without_names_have_numbers(shorten, monkeypatch):
-    shorten(monkeypatch, 2)
+def test_splits_without_names_have_numbers(make_small, monkeypatch):
+    make_small(monkeypatch, 2)
     problem = Problem.from_table(make_table(UNITS), splits=2)
     assert problem.target_names == ("price", "share")
     study = compare(replace(problem, target_names=()), methods=["erm"], trials=1)

@@ -21,7 +21,7 @@ def _small(monkeypatch, shorten):
     monkeypatch.setattr(
         "regaug.studies.eligibility.baseline_names", lambda split: ("mean", "ridge")
     )
-    shorten(monkeypatch, 10, 3)
+    shorten(monkeypatch, 4, 2)
 
 
 @pytest.fixture

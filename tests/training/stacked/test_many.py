@@ -22,6 +22,8 @@ DIFFERENT = [
     {"learning_rate": 1e-3},
     {"learning_rate": 0.5, "patience": 1, "optimizer": "adam"},
 ]
+# Some have the arithmetic of another one here, with other draws.
+ALIKE = [("epbeta-mixup", {}), ("k-mixup", {}), ("neighbor-mixup", {"place": "layer"})]
 METHODS = [
     ("erm", {}),
     ("foma-rho", {}),
@@ -110,7 +112,11 @@ def assert_stacked_is_one_by_one(splits, method, settings, hidden=SMALL, **optio
     return many
 
 
-@pytest.mark.parametrize(("method", "own"), METHODS, ids=str)
+@pytest.mark.parametrize(
+    ("method", "own"),
+    [pytest.param(*own, marks=pytest.mark.slow if own in ALIKE else []) for own in METHODS],
+    ids=str,
+)
 def test_eight_different_runs_are_the_same_stacked_and_one_by_one(splits, method, own):
     settings = [
         Settings(epochs=8, seed=seed, method_settings=own, **different)
