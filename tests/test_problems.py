@@ -274,20 +274,31 @@ def test_places_are_those_that_are_named_or_the_networks_own():
 
 def test_a_method_acts_at_the_places_that_were_named(monkeypatch):
     monkeypatch.setattr("regaug.studies.eligibility.baseline_names", lambda split: ("mean",))
-    seen = []
+    changed = dict.fromkeys(("0", "1"), 0)
 
-    class Spy(nn.Linear):
+    class Spied(nn.Sequential):
+        """Counts what was changed on the way from one layer to the next."""
+
         def forward(self, x):
-            seen.append(self.training)
-            return super().forward(x)
+            for place, layer in self.named_children():
+                given = []
+                handle = layer.register_forward_hook(
+                    lambda module, inputs, out, given=given: given.append(out), prepend=True
+                )
+                x = layer(x)
+                handle.remove()
+                if self.training and place in changed:
+                    changed[place] += not torch.equal(given[0], x)
+            return x
 
     def make_spied(split):
-        return nn.Sequential(nn.Linear(2, 4), Spy(4, 4), nn.Linear(4, 1))
+        return Spied(nn.Linear(2, 4), nn.Linear(4, 4), nn.Linear(4, 1))
 
     problem = Problem([make_data().split()], make_spied, places=["1"])
     study = regaug.compare(problem, methods=["manifold-mixup"], trials=1, splits=2, epochs=2)
     assert study.comparison.row("manifold-mixup").n_failed == 0
-    assert True in seen
+    assert changed["1"] > 0
+    assert changed["0"] == 0
 
 
 def test_a_split_is_standardized_unless_it_is_scaled():
