@@ -239,29 +239,33 @@ def augmentation_part() -> list[str]:
 def tables_part(
     found: Mapping[str, Errors], models: Mapping[str, Mapping[str, Sequence[float]]]
 ) -> list[str]:
-    names = [name for name in STUDY if all(name in own for own in found.values())]
+    now = {line["table"]: line["errors"] for line in lines(PLAIN)}
+    before = {line["table"]: line["errors"][SINGLE] for line in lines(BEFORE)}
+    of_plain, of_all = (SINGLE, ENSEMBLE, "auto", *BASELINES), ("nets", "auto")
     entries, rows = index(), []
     for t in sorted(entries):
         size = f"{entries[t]['rows']} x {entries[t]['inputs']}"
-        own = {name: found[t][name] for name in names} if t in found else {}
-        chosen = marked([own.get(name) for name in names])
+        own = [before.get(t), *(now.get(t, {}).get(name) for name in of_plain)]
+        own += [found[t][name] if t in found else None for name in of_all]
         fits = marked([models[name].get(t) for name in models])
-        rows.append([t, size, *chosen, *fits])
-    head = ["table", "rows x columns"]
-    head += [f"study: {name}" for name in names] + [f"fit: {name}" for name in models]
+        rows.append([t, size, *marked(own), *fits])
+    head = ["table", "rows x columns", "study before: single erm"]
+    head += [f"study: {name}" for name in of_plain]
+    head += [f"all methods: {name}" for name in of_all] + [f"fit: {name}" for name in models]
     return [
         "## Every table",
         "",
-        "RMSE, geometric means over the splits; the best row of the study and the best fitted",
-        "model are bold.",
+        "RMSE, geometric means over the splits; the best row of the studies and the best fitted",
+        "model are bold. Studies are those of plain training above; of all methods, where there",
+        "is one, its ensemble of all nets and its blend.",
         "",
         *table(head, rows),
     ]
 
 
-def marked(errors: Sequence[Sequence[float] | None]) -> list[str]:
-    """Return geometric means as text, the lowest one bold."""
-    means = [None if own is None else geometric(own) for own in errors]
+def marked(errors: Sequence[Sequence[float | None] | None]) -> list[str]:
+    """Return geometric means as text, the lowest one bold; nothing where a split has none."""
+    means = [None if own is None or None in own else geometric(own) for own in errors]
     best = min((value for value in means if value is not None), default=None)
     words = ["" if value is None else number(value) for value in means]
     return [
