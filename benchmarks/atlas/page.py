@@ -134,18 +134,23 @@ def unfinished_part(whole: Sequence[str]) -> list[str]:
             span = between(low, high, "percent")
             words.append(f"`{other}` by {told(middle, 'percent')} ({span})")
         out += [
-            f"{MODELS[name]} are measured on {len(tables)} tables so far, the smallest ones, and",
-            f"{count(len(shared), 'split')} of them. There the errors differ from its own:",
+            f"{MODELS[name]} are measured on {len(tables)} tables so far, and",
+            f"{count(len(shared), 'split')} of them. There the errors of ours differ from its own:",
             f"{', '.join(words)}.",
             "",
         ]
     return out
 
 
+def plain_studies() -> tuple[dict[str, Errors], dict[str, Sequence[float]]]:
+    """Return the errors of studies of plain training, and of the net that was chosen before."""
+    now = {line["table"]: line["errors"] for line in lines(PLAIN)}
+    return now, {line["table"]: line["errors"][SINGLE] for line in lines(BEFORE)}
+
+
 def plain_part() -> list[str]:
     """Compare studies of plain training with what they were."""
-    now = {line["table"]: line["errors"] for line in lines(PLAIN)}
-    before = {line["table"]: line["errors"][SINGLE] for line in lines(BEFORE)}
+    now, before = plain_studies()
     shared = sorted(now.keys() & before.keys())
     shared = [t for t in shared if not any(None in own for own in (before[t], now[t][ENSEMBLE]))]
     if len(shared) < FEWEST:
@@ -239,8 +244,7 @@ def augmentation_part() -> list[str]:
 def tables_part(
     found: Mapping[str, Errors], models: Mapping[str, Mapping[str, Sequence[float]]]
 ) -> list[str]:
-    now = {line["table"]: line["errors"] for line in lines(PLAIN)}
-    before = {line["table"]: line["errors"][SINGLE] for line in lines(BEFORE)}
+    now, before = plain_studies()
     of_plain, of_all = (SINGLE, ENSEMBLE, "auto", *BASELINES), ("nets", "auto")
     entries, rows = index(), []
     for t in sorted(entries):

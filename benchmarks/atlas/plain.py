@@ -11,7 +11,7 @@ stands for before is the same command with revision 7de531c first in ``PYTHONPAT
 import sys
 from typing import Any
 
-from benchmarks.atlas.protocol import cells, measure, problem
+from benchmarks.atlas.protocol import Cell, cells, measure, problem
 from regaug import compare
 
 RESULTS, BEFORE = "plain", "plain-before"
@@ -19,7 +19,7 @@ RESULTS, BEFORE = "plain", "plain-before"
 SINGLE, ENSEMBLE = "single erm", "erm"
 
 
-def run(cell: Any) -> dict[str, Any]:
+def run(cell: Cell) -> dict[str, Any]:
     study = compare(problem(cell.table), methods=["erm"])
     single = [own.score("test", "rmse") for own in study.chosen["erm"]]
     # The revision before has rows of another kind: single nets.

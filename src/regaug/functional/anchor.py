@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor
 
-from regaug._checks import check_finite, check_fits, check_per_matrix, check_rows
+from regaug._checks import check_finite, check_per_matrix, check_rows
 from regaug.exceptions import ArgumentError, ArgumentTypeError
 from regaug.functional.precision import cast, working_dtype
 
@@ -63,7 +63,9 @@ def ada(x: Tensor, y: Tensor, *, clusters: Tensor, gamma: float | Tensor) -> tup
         share: float | Tensor = gamma.double().rsqrt().to(rows)[..., None, None]
     else:
         share = 1.0 / math.sqrt(gamma)
-        check_fits("1 / sqrt(gamma)", share, dtype)
+        if share > torch.finfo(dtype).max:
+            least = torch.finfo(dtype).max ** -2.0
+            raise ArgumentError(f"`gamma` must be at least {least:.1g} in {dtype}, got {gamma!r}.")
     new = means.to(dtype)[groups].lerp(rows, share)
     new_x, new_y = new.split_with_sizes((x.shape[-1], y.shape[-1]), -1)
     return cast(new_x, x.dtype), cast(new_y, y.dtype)

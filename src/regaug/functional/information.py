@@ -78,10 +78,10 @@ def _check_blocks(blocks: Tensor, columns: int) -> None:
             f"`blocks` must have a number for each of the {columns} columns, got shape "
             f"{tuple(blocks.shape)}."
         )
-    if int(blocks.min()) < 0 or int(blocks.max()) >= columns:
-        raise ArgumentError(
-            f"`blocks` must be numbers from 0 to {columns - 1}, got {blocks.tolist()}."
-        )
+    lowest, highest = (int(bound) for bound in blocks.aminmax())
+    if lowest < 0 or highest >= columns:
+        wrong = lowest if lowest < 0 else highest
+        raise ArgumentError(f"`blocks` must be numbers from 0 to {columns - 1}, got {wrong}.")
 
 
 def _bins_of(values: Tensor, bins: int) -> Tensor:

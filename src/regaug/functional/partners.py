@@ -45,7 +45,8 @@ def nearest_partners(
         few = min(check_integer("neighbors", neighbors, 1), x.shape[-2])
         near = torch.tensor(few, device=x.device)
     if not bool(((draws >= 0.0) & (draws < 1.0)).all()):
-        raise ArgumentError(f"`draws` must be in [0, 1), got {draws.tolist()}.")
+        ends = f"{float(draws.min()):g} to {float(draws.max()):g}"
+        raise ArgumentError(f"`draws` must be in [0, 1), got numbers from {ends}.")
     most = x.shape[-2] - 1
     if not most:
         return torch.zeros(draws.shape, dtype=torch.int64, device=x.device)

@@ -16,6 +16,7 @@ from regaug.exceptions import ArgumentError
 
 # Values that the periodic features of a column are condensed to.
 CONDENSED = 4
+# Beyond this torch has no size, and nobody the memory.
 _WIDEST = 2**31 - 1
 
 
