@@ -55,8 +55,13 @@ def check_integer(
 
 def check_choice(name: str, value: T, choices: Sequence[T]) -> T:
     """Return ``value`` if it is one of ``choices``."""
-    # By type first: a tensor compares with anything, value by value.
-    if not any(isinstance(value, type(choice)) and value == choice for choice in choices):
+    # By type first: a tensor compares with anything, value by value. Texts are the usual case.
+    is_one = (
+        value in choices
+        if type(value) is str
+        else any(isinstance(value, type(choice)) and value == choice for choice in choices)
+    )
+    if not is_one:
         listed = ", ".join(repr(choice) for choice in choices)
         raise ArgumentError(f"`{name}` must be one of {listed}, got {value!r}.")
     return value
@@ -162,7 +167,8 @@ def check_per_matrix(
 
 def check_fits(name: str, value: float | Tensor, dtype: torch.dtype) -> None:
     """Refuse a plain number that is too large for the numbers it is multiplied with."""
-    if isinstance(value, float) and abs(value) > torch.finfo(dtype).max:
+    # Asking for the dtype's own limit takes longer than all the rest, and every dtype holds this.
+    if isinstance(value, float) and abs(value) > 6e4 and abs(value) > torch.finfo(dtype).max:
         raise ArgumentError(f"`{name}` must be a number that {dtype} can hold, got {value!r}.")
 
 
