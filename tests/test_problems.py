@@ -95,6 +95,18 @@ def test_of_a_large_table_some_rows_are_taken_and_that_is_said():
     assert Problem.from_table(make_data(50), splits=2, most_rows=50).notes == []
 
 
+@pytest.mark.parametrize(("columns", "most"), [(1, 120), (10, 120), (20, 60), (60, 20), (900, 20)])
+def test_of_a_wide_table_fewer_rows_are_taken(columns, most, monkeypatch):
+    limits = {"MOST_ROWS": 120, "MOST_NUMBERS": 1200, "FEWEST_ROWS": 20}
+    for name, value in limits.items():
+        monkeypatch.setattr(problem_module, name, value)
+    frame = pd.DataFrame(np.random.default_rng(0).standard_normal((200, columns + 1)))
+    table = read_table(frame.rename(columns=str), target="0")
+    problem = Problem.from_table(table, splits=2)
+    assert problem.notes == [f"The study looks at {most} of the 200 rows."]
+    assert sum(len(part) for part in problem.splits[0].parts.values()) == most
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -10,7 +10,7 @@ from regaug.data.datasets.facts import DATASETS, Named
 from regaug.ensemble.entry import QUICK_ROWS
 from regaug.methods.table import OWN
 from regaug.metrics import METRICS
-from regaug.problems import MOST_ROWS
+from regaug.problems import FEWEST_ROWS, MOST_NUMBERS, MOST_ROWS
 from regaug.studies.checks import TITLES, anchor
 from regaug.studies.plan import (
     FEWEST_RECIPES,
@@ -118,8 +118,13 @@ def make_sizes() -> list[str]:
         ["best recipes that a split goes on with", *[str(BEST_RECIPES)] * 2],
         ["runs of every method on every split (`--trials`)", str(TRIALS), str(QUICK_TRIALS)],
         ["rows that it looks at, at most", f"{MOST_ROWS:,}", f"{QUICK_ROWS:,}"],
+        [f"of a table wider than {MOST_NUMBERS // MOST_ROWS} columns", _wide(), f"{QUICK_ROWS:,}"],
     ]
     return table(["", "`regaug compare`", "`--quick`"], rows)
+
+
+def _wide() -> str:
+    return f"{MOST_NUMBERS:,} numbers, and at least {FEWEST_ROWS:,} rows"
 
 
 def _recipes(trials: int) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from benchmarks.__main__ import HISTORY
 from benchmarks.__main__ import RESULTS as BUDGETS
+from benchmarks.atlas.field import ALL
 from benchmarks.atlas.field import RESULTS as FIELD
 from benchmarks.atlas.pooling import Line, Pooled, pool, table
 from benchmarks.atlas.protocol import lines
@@ -166,7 +167,8 @@ def _worth_of_methods(known: Sequence[Line], found: Sequence[Pooled]) -> list[st
         parts = [f"lower errors with {listed(helps)}"] if helps else []
         parts += [f"higher ones with {listed(hurts)}"] if hurts else []
         what = f"plain training with as many trainings can be told from: {', '.join(parts)}"
-    return [f"On the {len(known)} real tables of [the field](docs/field.md) so far, {what}.", ""]
+    yet = " so far" if len(known) < ALL else ""
+    return [f"On the {len(known)} real tables of [the field](docs/field.md){yet}, {what}.", ""]
 
 
 def make_worth_of_models() -> list[str]:

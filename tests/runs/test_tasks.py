@@ -20,7 +20,7 @@ from regaug.runs import tasks as module
 from regaug.runs.record import RunRecord
 from regaug.runs.run import Run
 from regaug.runs.store import Store
-from regaug.runs.tasks import Workforce, do_runs, estimate_seconds, make_tasks
+from regaug.runs.tasks import Workforce, do_runs, estimate_baseline, estimate_seconds, make_tasks
 from regaug.runs.worker import Worker
 from regaug.training import Settings
 from regaug.training.stacked import MOST_RUNS
@@ -118,7 +118,7 @@ def test_more_runs_epochs_rows_and_smaller_batches_are_estimated_to_take_longer(
 
     assert estimate_seconds([], TABLE) < once < estimate_seconds([run, run], TABLE)
     assert of(batch_size=16) < once < of(epochs=80)
-    assert of(patience=5) < once  # most runs stop early
+    assert of(patience=5, epochs=80) < of(epochs=80)  # most runs stop early
     assert of(stop_after=20) < once == of(stop_after=99)
     larger = {"p": Problem([make_manifold("line", n=400).split()], name="p")}
     assert estimate_seconds([run], larger) > once
@@ -132,7 +132,22 @@ def test_an_estimate_is_what_it_says():
     cost = Cost(step=0.5, sample=0.25)
     found = estimate_seconds(runs, {"p": replace(TABLE["p"], cost=cost)})
     steps = 24 // 8
-    assert found - estimate_seconds([], TABLE) == pytest.approx(3 * 40 * (steps * 0.5 + 24 * 0.25))
+    epochs = 3 * 40 * (steps * 0.5 + 24 * 0.25)
+    assert found - estimate_seconds([], TABLE) == pytest.approx(epochs, rel=0.01)
+
+
+def test_augmentations_and_slow_baselines_are_estimated_to_take_longer():
+    settings = Settings(epochs=40, batch_size=8)
+    plain, other = (
+        estimate_seconds([Run("p", name, 0, 0, settings)], TABLE) for name in ("erm", "mixup")
+    )
+    assert plain < other < 1.5 * plain
+    names = ("mean", "ridge", "trees", "boosting")
+    times = [estimate_seconds([Run("p", name, 0, 0)], TABLE) for name in names]
+    assert times == sorted(times)
+    assert times[0] == estimate_seconds([], TABLE)
+    train = TABLE["p"].splits[0].train
+    assert [estimate_baseline(name, train) + times[0] for name in names] == pytest.approx(times)
 
 
 # Who does them

@@ -2,10 +2,19 @@
 
 from regaug.problems.cost import Cost
 from regaug.problems.networks import NETWORKS, MakeNet
-from regaug.problems.problem import MOST_ROWS, Kind, Problem, make_lightning
+from regaug.problems.problem import (
+    FEWEST_ROWS,
+    MOST_NUMBERS,
+    MOST_ROWS,
+    Kind,
+    Problem,
+    make_lightning,
+)
 from regaug.problems.sequences import LoadedSplits, RepeatedSplits
 
 __all__ = [
+    "FEWEST_ROWS",
+    "MOST_NUMBERS",
     "MOST_ROWS",
     "NETWORKS",
     "Cost",

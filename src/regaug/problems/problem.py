@@ -44,8 +44,9 @@ Kind = Literal["table", "network", "estimator", "lightning"]
 # What a problem is called that nobody has given a name, and a study in a file.
 UNNAMED, IN_FILE = "splits", "problem"
 
-# A study of more rows than that looks at so many of them.
-MOST_ROWS = 12_000
+# A study of more rows than that looks at so many of them, and of a wide table at so many numbers,
+# but not at fewer rows than the last.
+MOST_ROWS, MOST_NUMBERS, FEWEST_ROWS = 12_000, 400_000, 2_000
 _SOME_ROWS = 1024  # that are looked at in one go
 
 
@@ -193,7 +194,7 @@ class Problem:
         split: SplitRule | None = None,
         metric: MetricName = "rmse",
         seed: int = 0,
-        most_rows: int = MOST_ROWS,
+        most_rows: int | None = None,
         model: MakeNet | Any = None,
     ) -> Self:
         """Make the problem of a table: the table net on repeated splits of its rows.
@@ -205,7 +206,8 @@ class Problem:
                 groups or times by default, if it has such a column.
             metric: The error that chooses and is compared.
             seed: Which of the possible splits.
-            most_rows: Look at so many rows if there are more.
+            most_rows: Look at so many rows if there are more; by default at 12,000, and at fewer of
+                a table with more than 33 columns: 8,000 if it has 50.
             model: A network of your own, or a regressor, in place of the table net.
         """
         if not isinstance(data, Data):
@@ -232,11 +234,14 @@ class Problem:
         if splits > 1 and len({part.test.rows.tobytes() for part in parts}) == 1:
             parts = parts[:1]
             notes.append("This data has one split only, so nothing can be said of certainty.")
-        total = sum(len(part) for part in parts[0].parts.values())
-        if total > check_integer("most_rows", most_rows, 1):
-            notes.append(f"The study looks at {most_rows:,} of the {total:,} rows.")
-            parts = [part.subsample(most_rows, seed=seed) for part in parts]
         columns, targets = parts[0].train.x[0].numel(), parts[0].train.y.shape[1]
+        total = sum(len(part) for part in parts[0].parts.values())
+        most = (
+            _limit_rows(columns) if most_rows is None else check_integer("most_rows", most_rows, 1)
+        )
+        if total > most:
+            notes.append(f"The study looks at {most:,} of the {total:,} rows.")
+            parts = [part.subsample(most, seed=seed) for part in parts]
         cost, names = Cost.of_table(columns, targets), getattr(data, "targets", ())
         if model is None:
             # The three parts and nothing else: what a worker needs. New rows need the encoders too.
@@ -577,6 +582,11 @@ def _check_mask(mask: Mask, x: Any) -> None:
             f"{error}"
         ) from error
     join_masks(x, found)
+
+
+def _limit_rows(columns: int) -> int:
+    """Return at how many rows of so many columns a study looks, at most."""
+    return min(MOST_ROWS, max(FEWEST_ROWS, MOST_NUMBERS // columns))
 
 
 def _subsample(split: Split, n: int, seed: int) -> Split:

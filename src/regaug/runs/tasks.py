@@ -29,13 +29,21 @@ from regaug.training.stacked import MOST_RUNS
 Executor = Literal["process", "ray"]
 Report = Callable[[Sequence[RunRecord]], None]
 
-# What a baseline takes on a small table and for each number of a large one, and what begins with
-# every command, in seconds.
-_BASELINE, _NUMBER, _START = 0.5, 2e-5, 2.0
-# What those that are quick take of that.
-_SHARES = {"mean": 0.0, "last-value": 0.0, "ridge": 0.1}
-# The share of its epochs that a run takes which may end early.
-_STOPPED = 0.45
+# What begins with every command, in seconds, and what every training takes beside its epochs.
+_START, _RUN = 2.0, 0.04
+# What baselines take on a small table, and for each number of a large one; and any other regressor.
+_BASELINES = {
+    "mean": (0.0, 0.0),
+    "last-value": (0.0, 0.0),
+    "ridge": (0.02, 1e-7),
+    "boosting": (2.0, 3.6e-5),
+    "trees": (0.6, 4e-5),
+}
+_REGRESSOR = (0.6, 2e-5)
+# Epochs that a run takes which may end early: a share of its own, and no fewer than the last.
+_STOPPED, _SOONEST = 0.27, 30.0
+# What augmentations take, in trainings without one: between 1.1 and 1.5 (benchmarks/costs.py).
+_AUGMENTED = 1.4
 # Seconds after which to look whether somebody else has finished the runs that are left.
 _LOOK = 0.25
 
@@ -130,13 +138,14 @@ def estimate_seconds(runs: Iterable[Run], problems: Mapping[str, Problem]) -> fl
             rows[run.problem] = len(train), math.prod(train.x.shape)
         n, numbers = rows[run.problem]
         if run.settings is None:
-            total += _BASELINE + _NUMBER * numbers
+            total += _estimate_baseline(run.method, numbers)
             continue
         epochs = float(min(run.settings.epochs, run.settings.stop_after or math.inf))
         if run.settings.patience is not None or run.settings.halve:
-            epochs = min(epochs, max(10.0, _STOPPED * epochs))
+            epochs = min(epochs, max(_SOONEST, _STOPPED * epochs))
         steps = max(1, n // run.settings.batch_size)
-        total += epochs * (steps * problem.cost.step + n * problem.cost.sample)
+        own = _RUN + epochs * (steps * problem.cost.step + n * problem.cost.sample)
+        total += own if run.method == "erm" else _AUGMENTED * own
     return total
 
 
@@ -149,8 +158,12 @@ def estimate_baseline(name: str, train: Part) -> float:
         >>> estimate_baseline("mean", train) < estimate_baseline("boosting", train)
         True
     """
-    share = _SHARES.get(name, 1.0)
-    return share * (_BASELINE + _NUMBER * math.prod(train.x.shape)) if share else 0.0
+    return _estimate_baseline(name, math.prod(train.x.shape))
+
+
+def _estimate_baseline(name: str, numbers: int) -> float:
+    alone, each = _BASELINES.get(name, _REGRESSOR)
+    return alone + each * numbers
 
 
 def do_runs(

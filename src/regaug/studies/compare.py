@@ -16,7 +16,7 @@ from regaug.ensemble.entry import QUICK_ROWS
 from regaug.exceptions import ArgumentError, RegaugError, StoreError
 from regaug.formatting import count
 from regaug.metrics import FOCUSES, Focus, MetricName, focused
-from regaug.problems import MOST_ROWS, Problem
+from regaug.problems import Problem
 from regaug.runs.claims import alone
 from regaug.runs.origins import Origins
 from regaug.runs.registrations import check_methods
@@ -192,14 +192,13 @@ def compare(
             )
     elif isinstance(table, Data):
         number = splits if splits is not None else QUICK_SPLITS if quick else SPLITS
-        most = QUICK_ROWS if quick else MOST_ROWS
         problem = Problem.from_table(
             table,
             splits=number,
             split=split,
             metric=metric,
             seed=seed,
-            most_rows=most,
+            most_rows=QUICK_ROWS if quick else None,
             model=find_model(model),
         )
         problem = problem if rows is None else with_rows(problem, rows, table)
