@@ -42,7 +42,7 @@ def make_worker(splits):
 
 
 def make_work(splits=2):
-    """A worker with a baseline and three stacks, of another batch size each."""
+    """A worker with a baseline on each split and three stacks, of another batch size each."""
     runs = [Run("sine", "mean", i, 0) for i in range(splits)]
     for size in (8, 12, 16):
         settings = Settings(epochs=3, batch_size=size)
@@ -90,13 +90,13 @@ def test_processes_do_what_one_does_and_stop_when_asked():
 
     def is_over():
         started.append(None)
-        return len(started) > 3
+        return len(started) > 4
 
     left = pending(tasks, is_done=lambda task: task == skipped, is_over=is_over)
     found = {
         own.run.key: own for records in run_in_processes(worker, left, jobs=2) for own in records
     }
-    assert len(tasks) == 4
+    assert len(tasks) == 5
     assert found.keys() == expected.keys() - {run.key for run in skipped}
     for key, own in found.items():
         assert own.scores == expected[key].scores
@@ -172,6 +172,47 @@ def test_a_process_ends_with_the_one_that_has_started_it(when, tmp_path):
         return beats.read_text() == before
 
     wait_until(is_still)
+
+
+UNGUARDED = """
+import torch
+from regaug.data.datasets.synthetic import make_manifold
+from regaug.problems import Problem
+from regaug.runs.executors import run_in_processes
+from regaug.runs.run import Run
+from regaug.runs.worker import Worker
+
+def model(split):
+    return torch.nn.Linear(1, 1)
+
+data = make_manifold("sine", n=20_000)  # more than a pipe takes at once
+problem = Problem([data.split(0)], {model}, name="sine")
+for records in run_in_processes(Worker([problem]), [(Run("sine", "mean", 0, 0),)], jobs=2):
+    print("done", records[0].run.method)
+"""
+
+
+def run_unguarded(tmp_path, model):
+    script = tmp_path / "script.py"
+    script.write_text(UNGUARDED.replace("{model}", model))
+    command = [sys.executable, str(script)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+
+@pytest.mark.serial
+def test_a_script_that_works_when_it_is_imported_is_not_run_again(tmp_path):
+    ran = run_unguarded(tmp_path, "None")
+    assert ran.stdout == "done mean\n", ran.stderr
+    assert not ran.returncode
+
+
+@pytest.mark.serial
+@pytest.mark.slow
+def test_a_script_that_has_to_be_run_again_is_told_how_and_waits_for_nobody(tmp_path):
+    ran = run_unguarded(tmp_path, "model")
+    assert ran.returncode
+    assert not ran.stdout
+    assert 'put all that it does below if __name__ == "__main__":' in ran.stderr
 
 
 def wait_until(condition, seconds=60):

@@ -1,22 +1,26 @@
 """Who does the work of a study: processes on this machine, or a Ray cluster."""
 
 import os
+import pickle
 import signal
 import socket
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from multiprocessing import parent_process
-from pickle import PicklingError
+from multiprocessing.connection import Connection
+from multiprocessing.synchronize import Lock
 from typing import TypeVar
 
 from regaug.exceptions import ArgumentError, RegaugError
-from regaug.runs.processes import handling, process_context
+from regaug.runs.processes import handling, process_context, without_script
 from regaug.runs.record import RunRecord
-from regaug.runs.registrations import Registration, pack, unpack
+from regaug.runs.registrations import pack, unpack
 from regaug.runs.threads import one_thread, use_one_thread
 from regaug.runs.versions import check_worker, own_versions
 from regaug.runs.worker import Task, Worker
@@ -58,44 +62,78 @@ def run_in_processes(
         yield from run_in_pool(worker, tasks, pool=pool, jobs=jobs)
 
 
-def process_pool(worker: Worker, jobs: int) -> ProcessPoolExecutor:
-    """Return processes that have a copy of the worker; each is started when there is a task.
+@dataclass(frozen=True)
+class Pool:
+    """Processes that have a copy of a worker; each is started when there is a task for it.
+
+    Attributes:
+        processes: What is given tasks.
+        needs_script: Whether processes run the script that was started once more, as what they
+            are sent is defined in it.
+    """
+
+    processes: ProcessPoolExecutor
+    needs_script: bool
+
+    def submit(self, task: Task) -> Future[list[RunRecord]]:
+        """Give a task to a process that has nothing to do, or to a new one."""
+        # A process that is started now ignores Ctrl-C from its beginning. It reaches all
+        # processes of a terminal; the one that was started by hand decides what to do.
+        script = nullcontext() if self.needs_script else without_script()
+        with handling(signal.SIGINT, signal.SIG_IGN), script:
+            return self.processes.submit(_do, task)
+
+
+@contextmanager
+def process_pool(worker: Worker, jobs: int) -> Iterator[Pool]:
+    """Give processes that have a copy of the worker, and end them.
 
     They know what has been registered in this process, as far as it can be sent.
     """
-    given = worker, pack(), own_versions()
-    return ProcessPoolExecutor(jobs, process_context(), _start, given)
+    try:
+        given = pickle.dumps((worker, pack(), own_versions()))
+    except (AttributeError, pickle.PicklingError, TypeError) as error:
+        raise ArgumentError(
+            "`model` and `splits` of a problem must be such that they can be sent to "
+            f"another process, got: {error}. Define `model` in a module, not in a "
+            "function and not by lambda, or take jobs=1."
+        ) from error
+    context = process_context()
+    # Not as what a process begins with: Python waits forever until that is read, even by one
+    # that has died before, as it does if an import fails or a script starts itself again.
+    ours, theirs = context.Pipe(duplex=False)
+    threading.Thread(target=_hand_out, args=(theirs, given, jobs), daemon=True).start()
+    try:
+        with ProcessPoolExecutor(jobs, context, _start, (ours, context.Lock())) as processes:
+            yield Pool(processes, needs_script=b"__main__" in given)
+    finally:
+        ours.close()  # which ends the thread, if not all were started
 
 
 def run_in_pool(
-    worker: Worker, tasks: Iterable[Task], *, pool: ProcessPoolExecutor, jobs: int
+    worker: Worker, tasks: Iterable[Task], *, pool: Pool, jobs: int
 ) -> Iterator[list[RunRecord]]:
     """Do tasks in processes that have a copy of the worker, and may have done others before."""
-
-    def start(task: Task) -> Future[list[RunRecord]]:
-        # A process that is started now ignores Ctrl-C from its beginning. It reaches all
-        # processes of a terminal; the one that was started by hand decides what to do.
-        with handling(signal.SIGINT, signal.SIG_IGN):
-            try:
-                return pool.submit(_do, task)
-            except (AttributeError, PicklingError, TypeError) as error:
-                raise ArgumentError(
-                    "`model` and `splits` of a problem must be such that they can be sent to "
-                    f"another process, got: {error}. Define `model` in a module, not in a "
-                    "function and not by lambda, or take jobs=1."
-                ) from error
-
-    first = partial(wait, return_when=FIRST_COMPLETED)
+    first, has_done = partial(wait, return_when=FIRST_COMPLETED), False
     try:
-        for future in keep_busy(tasks, [], jobs=jobs, start=start, wait=first):
-            yield future.result()
+        for future in keep_busy(tasks, [], jobs=jobs, start=pool.submit, wait=first):
+            records = future.result()
+            has_done = True
+            yield records
     except BrokenProcessPool as error:
+        if pool.needs_script and not has_done:
+            raise RegaugError(
+                "Worker processes could not be started. They run this script once more, as a "
+                "model or method is defined in it: put all that it does below "
+                'if __name__ == "__main__":, define the model or method in a module of its own, '
+                "or take jobs=1."
+            ) from error
         raise RegaugError(
             "A worker process was ended from outside, perhaps for want of memory. What was "
             "finished is kept; continue with the same command and fewer jobs (-j)."
         ) from error
     except BaseException:
-        pool.shutdown(wait=False, cancel_futures=True)
+        pool.processes.shutdown(wait=False, cancel_futures=True)
         raise
 
 
@@ -122,9 +160,18 @@ def keep_busy(
         yield from ended
 
 
-def _start(worker: Worker, registrations: Iterable[Registration], ours: Mapping[str, str]) -> None:
+def _hand_out(pipe: Connection, given: bytes, times: int) -> None:
+    """Give as many processes the same; there is an end when nobody can read it any more."""
+    with pipe, suppress(OSError):
+        for _ in range(times):
+            pipe.send_bytes(given)
+
+
+def _start(pipe: Connection, turn: Lock) -> None:
     global _worker, _wanted
-    _worker, _wanted = worker, ours
+    with pipe, turn:
+        given = pipe.recv_bytes()
+    _worker, registrations, _wanted = pickle.loads(given)  # noqa: S301 - of who started this one
     unpack(registrations)
     use_one_thread()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # where processes do not inherit it

@@ -5,12 +5,13 @@ Nothing here imports torch, which takes longer than reading a table.
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing import forkserver, get_all_start_methods, get_context
 from multiprocessing.context import ForkServerContext, SpawnContext
-from types import FrameType
+from types import FrameType, ModuleType
 from typing import TypeAlias
 
 Handler: TypeAlias = "Callable[[int, FrameType | None], None] | int | None"
@@ -50,6 +51,20 @@ def process_context() -> ForkServerContext | SpawnContext:
     of :func:`begin_early` has one thread, and has done nothing but imports.
     """
     return get_context("forkserver") if _has_begun else get_context("spawn")
+
+
+@contextmanager
+def without_script() -> Iterator[None]:
+    """Start processes that do not run once more what was started, as they need nothing of it.
+
+    So a script that has no ``if __name__ == "__main__":`` does not start itself again and again.
+    """
+    script = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = script
 
 
 @contextmanager
