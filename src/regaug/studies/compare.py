@@ -11,6 +11,7 @@ from regaug._outputs import Output, has_mark
 from regaug.data.base import Data
 from regaug.data.splits import SplitRule
 from regaug.data.tabular.table import Table
+from regaug.ensemble.blend import PLAIN, Amounts
 from regaug.ensemble.diagnosis import read_diagnosis, write_diagnosis
 from regaug.ensemble.entry import QUICK_ROWS
 from regaug.exceptions import ArgumentError, RegaugError, StoreError
@@ -22,7 +23,7 @@ from regaug.runs.origins import Origins
 from regaug.runs.registrations import check_methods
 from regaug.runs.sharing import borrow
 from regaug.runs.store import Store
-from regaug.runs.tasks import Executor, Workforce, do_runs
+from regaug.runs.tasks import Executor, Workforce, do_runs, estimate_seconds
 from regaug.runs.versions import check_store
 from regaug.runs.worker import Worker
 from regaug.studies.budget import Asked
@@ -249,7 +250,7 @@ def compare(
             return replace(study, folder=None)
         # Before anything is trained.
         Output(place.folder / REPORT, name="out", force=None, is_own=has_mark)
-        study = run_plan(plan, place, workforce, data=source, observer=observer)
+        study = run_plan(plan, place, workforce, data=source, observer=observer, keeps_model=True)
         with alone(place.folder / _TURN):  # others find the model that was made
             return _finish(study, place.folder, seed, jobs)
 
@@ -261,8 +262,12 @@ def run_plan(
     *,
     data: Data | None = None,
     observer: Observer | None = None,
+    keeps_model: bool = False,
 ) -> Study:
-    """Do the runs of a plan that its folder does not have yet, and return what they say."""
+    """Do the runs of a plan that its folder does not have yet, and return what they say.
+
+    ``keeps_model`` says that a model is fitted afterwards, which takes time as well.
+    """
     if workforce.jobs > 1 and workforce.executor == "process":
         check_methods(plan.config.methods)  # now, not when their turn comes
     folder = place.folder
@@ -279,7 +284,10 @@ def run_plan(
         write_facts(folder, facts)
     said = check_store(store) if len(store.done()) < len(plan.runs) else []
     notes += [*place.notes, *_borrow(plan, store, place), *said]
-    tell = begin(plan, store, workforce, observer, notes)
+    afterwards = 0.0
+    if keeps_model and _may_have_model(plan.problem.kind, data) and not (folder / MODEL).is_dir():
+        afterwards = _estimate_model(plan) / workforce.jobs
+    tell = begin(plan, store, workforce, observer, notes, afterwards=afterwards)
     targets = make_targets(plan.problem)
     if targets is not None:
         write_targets(folder, targets)
@@ -310,6 +318,22 @@ def run_plan(
     return replace(study, folder=folder, data=data, planned=planned, notes=notes)
 
 
+def _may_have_model(kind: str, data: Data | None) -> bool:
+    """Tell whether a study of something leaves a model in its folder."""
+    return kind == "table" and data is not None
+
+
+def _estimate_model(plan: Plan) -> float:
+    """Return about how long one worker takes for the model that a study leaves in its folder."""
+    amounts = Amounts.of(QUICK_ROWS, quick=True)
+    runs = [run for run in plan.runs if run.split == 0 and run.is_baseline]
+    plain = [run for run in plan.runs if run.method == PLAIN]
+    runs += plain[: amounts.recipes]
+    most = len(plan.problem.splits[0].train) * QUICK_ROWS // max(1, plan.config.rows)
+    problems = {plan.problem.name: plan.problem}
+    return estimate_seconds(runs * amounts.folds, problems, most_rows=most)
+
+
 def _borrow(plan: Plan, store: Store, place: Place) -> list[str]:
     """Take runs over that other studies have; say from where."""
     if not place.others or len(store.done()) >= len(plan.runs):
@@ -330,7 +354,8 @@ def _finish(study: Study, folder: Path, seed: int, jobs: int) -> Study:
         study = replace(study, notes=[*study.notes, str(error)])
     study.report(folder / REPORT)
     mark_latest(folder)
-    if not study.is_complete or study.data is None or has_model or study.config.kind != "table":
+    is_due = study.is_complete and _may_have_model(study.config.kind, study.data)
+    if has_model or not is_due:
         return study
     try:
         model = study.model(study.data, seed=seed, quick=True, jobs=jobs)

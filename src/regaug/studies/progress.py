@@ -1,5 +1,6 @@
 """How far a study has come: told when it begins, and whenever something is finished."""
 
+import math
 import sys
 import time as clock
 from collections import Counter
@@ -24,7 +25,7 @@ class Progress:
         plan: What the study is going to do.
         records: What has just been finished; nothing at the beginning.
         done: Finished runs of every method and baseline.
-        seconds_left: About how long the others take.
+        seconds_left: About how long the others take, and what is done after them.
         notes: What a reader should know, told at the beginning.
     """
 
@@ -79,32 +80,36 @@ def begin(
     workforce: Workforce,
     observer: Observer | None,
     notes: Sequence[str],
+    *,
+    afterwards: float = 0.0,
 ) -> Report:
-    """Tell an observer, if there is one, that a study begins; return what tells it of records."""
+    """Tell an observer, if there is one, that a study begins; return what tells it of records.
+
+    What is done with them takes ``afterwards`` seconds.
+    """
     # Not by key: the plan does not know the recipes of the second stage yet.
     places = {_place(own.run) for own in store.records().values()}
     notes = [*notes, *(f"Note: {damage}" for damage in store.damaged)]  # known when they are read
-    before, start = len(places), clock.monotonic()
+    start = clock.monotonic()
     left = [run for run in plan.runs if _place(run) not in places]
     planned = _estimate(plan, left) / workforce.jobs
+    # How much slower than expected all may be: much, if nobody has measured what it takes.
+    most = 3.0 if plan.budget is not None and plan.budget.paces else math.inf
 
     def tell(records: Sequence[RunRecord], seconds: float, notes: Sequence[str] = ()) -> None:
         if observer is not None:
             done = Counter(method for _, method, _, _ in places)
-            observer(Progress(plan, records, done, seconds, notes))
+            observer(Progress(plan, records, done, seconds + afterwards, notes))
 
     def finished(records: Sequence[RunRecord]) -> None:
         places.update(_place(own.run) for own in records)
-        new, left = max(1, len(places) - before), len(plan.runs) - len(places)
-        passed = clock.monotonic() - start
-        if plan.budget is None or not plan.budget.paces:
-            tell(records, passed / new * left)
-            return
-        # Recipes, methods and baselines take unequally long, so what was measured tells more.
+        # Recipes, methods and baselines take unequally long, so that counting them tells little.
         others = [run for run in plan.runs if _place(run) not in places]
         rest = _estimate(plan, others) / workforce.jobs
-        slower = passed / (planned - rest) if planned > rest else 1.0
-        tell(records, rest * min(max(slower, 0.5), 3.0))
+        passed = clock.monotonic() - start
+        # A tenth of all as if it had gone as expected: the first runs are the shortest ones.
+        slower = (passed + planned / 10) / (planned - rest + planned / 10) if planned else 1.0
+        tell(records, rest * min(max(slower, 0.5), most) if others else 0.0)
 
     tell((), planned, notes)
     return finished
