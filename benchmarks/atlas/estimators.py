@@ -20,10 +20,11 @@ from typing import Any
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 from benchmarks.atlas.field import tables as every_table
-from benchmarks.atlas.pooling import FEWEST, Pooled, pool, table
+from benchmarks.atlas.pooling import FEWEST, Line, Pooled, pool, table
 from benchmarks.atlas.protocol import SPLITS, Cell, index, lines, measure, publish, read
 from regaug import compare, methods
 from regaug.data import load
+from regaug.formatting import count
 from regaug.methods import NO_ROWS, REPEATS, SMOGN
 from regaug.problems import Problem
 
@@ -55,6 +56,11 @@ def run(model: str, cell: Cell) -> dict[str, Any]:
     found = {row["name"]: row["errors"] for row in study.to_dict()["rows"]}
     sizes = {"rows": study.config.rows, "columns": study.config.columns}
     return {**sizes, "errors": found, "helps": study.verdict.helps, "hurts": study.verdict.hurts}
+
+
+def beside_repeats(known: Sequence[Line]) -> list[Pooled]:
+    """Return what each method changes against training rows once more."""
+    return pool(known, [name for name in makers() if name != REPEATS], REPEATS)
 
 
 def rows_of(found: Sequence[Pooled]) -> list[list[str]]:
@@ -93,9 +99,11 @@ def show() -> None:
         names = ", ".join(sorted(line["table"] for line in known))
         found = pool(known, makers(), NO_ROWS)
         sure = [own.name for own in found if own.is_sure]
-        out += [f"## {model}: {len(known)} of {len(tables())} tables", ""]
+        more = [own.name for own in beside_repeats(known) if own.is_sure]
+        out += [f"## {model}: {count(len(known), 'table')}", ""]
         out += table(head, rows_of(found))
-        out += [f"Told apart from no new rows: {', '.join(sure) or 'none'}. Tables: {names}.", ""]
+        out += [f"Told apart from no new rows: {', '.join(sure) or 'none'}."]
+        out += [f"Told apart from repeats: {', '.join(more) or 'none'}. Tables: {names}.", ""]
     publish("estimators", out)
 
 

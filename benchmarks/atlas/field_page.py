@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks import costs
-from benchmarks.atlas.estimators import MODELS, makers
+from benchmarks.atlas.estimators import MODELS, beside_repeats, makers
 from benchmarks.atlas.field import PAPER, RESULTS, TRIALS, unfinished
 from benchmarks.atlas.halves import map_part
 from benchmarks.atlas.pooling import Line, Pooled, pool, table
@@ -171,6 +171,9 @@ def models_part(of_models: dict[str, Sequence[Line]]) -> list[str]:
         if found:
             words = f"{model}, {count(len(of_models[model]), 'table')}"
             out += [f"- {words}: {' '.join(_told(found, 'no new rows')).strip()}"]
+            beside = beside_repeats(of_models[model])
+            if beside and any(own.is_sure for own in found):
+                out += [f"  {' '.join(_told(beside, '`repeats`')).strip()}"]
         else:
             out += [f"- {model}: {MISSING}."]
     left = [name for name in makers() if name not in tried]
