@@ -88,7 +88,7 @@ def test_the_nets_of_a_method_end_with_the_epoch_that_is_under_way(data, clock):
 
 
 def test_nets_that_have_not_begun_are_left_out(data, clock, monkeypatch):
-    monkeypatch.setattr("regaug.ensemble.members.MOST_RUNS", 2)
+    monkeypatch.setattr("regaug.ensemble.members.most_runs", lambda batch_size: 2)
 
     def move(event):
         clock.now += 40.0 if event.done == 2 else 0.0

@@ -23,7 +23,7 @@ from regaug.runs.store import Store
 from regaug.runs.tasks import Workforce, do_runs, estimate_baseline, estimate_seconds, make_tasks
 from regaug.runs.worker import Worker
 from regaug.training import Settings
-from regaug.training.stacked import MOST_RUNS
+from regaug.training.stacked import most_runs
 
 METHODS = ("erm", "c-mixup", "foma-rho")
 SIZES = (32, 16, 64)
@@ -66,10 +66,10 @@ def test_tasks_hold_every_run_once_in_stacks_that_fit(names, trials, splits, see
     keys = [run.key for task in tasks for run in task]
     assert sorted(keys) == sorted(run.key for run in runs)
     for task in tasks:
-        assert len(task) <= MOST_RUNS
         assert len({(run.problem, run.method, run.is_baseline) for run in task}) == 1
         if task[0].settings is not None:
             own = [run.settings for run in task]
+            assert len(task) <= most_runs(own[0].batch_size)
             assert len({(each.batch_size, each.method_settings["place"]) for each in own}) == 1
             assert problems is TABLE or len(task) == 1
 
@@ -96,6 +96,26 @@ def test_runs_that_act_at_two_places_are_tasks_of_their_own():
     settings = Settings(method_settings=methods.get("mixup").settings(place=methods.BOTH))
     runs = [Run("p", "mixup", 0, seed, settings) for seed in range(3)]
     assert make_tasks(runs, TABLE) == [(run,) for run in runs]
+
+
+def test_recipes_of_a_split_are_rivals_in_one_stack():
+    recipe = Settings(batch_size=32, halve=True)
+    runs = [
+        Run("p", "erm", split, 0, replace(recipe, learning_rate=rate), stage="recipe")
+        for rate in (1e-3, 2e-3, 3e-3, 4e-3, 5e-3)
+        for split in range(7)
+    ]
+    tasks = make_tasks(runs, TABLE)
+    assert [{run.split for run in task} for task in tasks] == [{0, 1, 2}, {3, 4, 5, 6}]
+    assert [len(task) for task in tasks] == [15, 20]
+
+
+def test_large_tables_are_cut_into_many_tasks():
+    for size, tasks in ((32, 7), (256, 50)):
+        runs = [Run("p", "erm", i, 0, Settings(batch_size=size), trial=0) for i in range(200)]
+        found = [len(task) for task in make_tasks(runs, TABLE)]
+        assert len(found) == tasks
+        assert max(found) - min(found) <= 1
 
 
 def test_runs_of_two_problems_are_not_mixed():

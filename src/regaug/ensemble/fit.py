@@ -25,7 +25,7 @@ from regaug.training import Settings
 from regaug.training.deadline import Until
 from regaug.training.recipe import HIDDEN, default_recipe
 from regaug.training.scores import own_targets
-from regaug.training.stacked import MOST_RUNS
+from regaug.training.stacked import most_runs
 
 MOST_MEMBERS = 1_000
 
@@ -118,7 +118,7 @@ def _told(
         yield None
         return
     start, done = time.monotonic(), count(1)
-    total = settings.epochs * -(-members // MOST_RUNS)
+    total = settings.epochs * -(-members // most_runs(settings.batch_size))
 
     def tell(epochs: int, seconds: float) -> None:
         observer(FitProgress(epochs, total, seconds, method if epochs else "", unit="epoch"))

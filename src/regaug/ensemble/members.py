@@ -15,7 +15,7 @@ from regaug.exceptions import DivergedError
 from regaug.models.mlp import NetForm
 from regaug.training import RunResult, Settings, fit_many
 from regaug.training.deadline import Until
-from regaug.training.stacked import MOST_RUNS
+from regaug.training.stacked import most_runs
 from regaug.training.stacked.net import Layout, predict
 from regaug.training.stacked.stages import Stage
 from regaug.training.stacked.training import make_table_net
@@ -103,7 +103,7 @@ def train_members(
         for member in range(len(splits))
     ]
     results: list[RunResult] = []
-    size = len(splits) if until is None else MOST_RUNS
+    size = len(splits) if until is None else most_runs(settings.batch_size)
     for start in range(0, len(splits), size):
         if results and until is not None and time.time() > until:
             break

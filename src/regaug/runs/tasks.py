@@ -4,6 +4,7 @@ import math
 import signal
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -24,7 +25,7 @@ from regaug.runs.record import RunRecord
 from regaug.runs.run import Run
 from regaug.runs.store import Store
 from regaug.runs.worker import Task, Worker
-from regaug.training.stacked import MOST_RUNS
+from regaug.training.stacked import most_runs
 
 Executor = Literal["process", "ray"]
 Report = Callable[[Sequence[RunRecord]], None]
@@ -119,13 +120,26 @@ def make_tasks(runs: Iterable[Run], problems: Mapping[str, Problem]) -> list[Tas
             acts = repr(own.method_settings.get("place"))
             form = (run.problem, run.method, run.stage, own.batch_size, own.frequencies, acts)
         groups.setdefault(form, []).append((place, run))
-    stacks = [
-        members[start : start + MOST_RUNS]
-        for members in groups.values()
-        for start in range(0, len(members), MOST_RUNS)
-    ]
+    stacks = [stack for members in groups.values() for stack in _cut(members)]
     stacks.sort(key=lambda stack: stack[0][0])
     return [tuple(run for _, run in stack) for stack in stacks]
+
+
+def _cut(members: list[tuple[int, Run]]) -> Iterator[list[tuple[int, Run]]]:
+    """Cut runs of one form into stacks that are about equal, as small ones take longer a run."""
+    settings, size = members[0][1].settings, 1
+    if settings is None:
+        yield members
+        return
+    most = most_runs(settings.batch_size)
+    if settings.halve:  # those of a split are rivals, so they stay together
+        members = sorted(members, key=lambda member: member[1].split)
+        size = min(most, max(Counter(run.split for _, run in members).values()))
+    units = -(-len(members) // size)
+    stacks = -(-units // (most // size))
+    for number in range(stacks):
+        start, end = (size * (i * units // stacks) for i in (number, number + 1))
+        yield members[start:end]
 
 
 def estimate_seconds(

@@ -19,7 +19,7 @@ from regaug.exceptions import (
 )
 from regaug.models import MLP
 from regaug.training import Machine, Settings, fit, fit_many
-from regaug.training.stacked import MOST_RUNS, many, stack
+from regaug.training.stacked import many, most_runs, stack
 from regaug.training.stacked.training import Training
 
 SMALL = (16, 16)
@@ -275,10 +275,11 @@ def test_predictions_do_not_depend_on_the_size_of_a_block():
 
 def test_more_runs_than_a_stack_takes_come_back_in_order():
     split = make_split()
-    settings = [Settings(epochs=2, seed=seed) for seed in range(MOST_RUNS + 8)]
+    most = most_runs(Settings().batch_size)
+    settings = [Settings(epochs=2, seed=seed) for seed in range(most + 8)]
     results = train(split, "noise", settings)
-    assert [result.settings.seed for result in results] == list(range(MOST_RUNS + 8))
-    for number in (0, MOST_RUNS - 1, MOST_RUNS, MOST_RUNS + 7):
+    assert [result.settings.seed for result in results] == list(range(most + 8))
+    for number in (0, most - 1, most, most + 7):
         [alone] = train(split, "noise", [settings[number]])
         assert_close(results[number], alone)
 
@@ -297,14 +298,15 @@ def stacks(monkeypatch):
     return seen
 
 
-def test_what_is_in_a_stack_depends_on_the_arguments_alone():
+def test_what_is_in_a_stack_depends_on_the_arguments_alone(monkeypatch):
+    monkeypatch.setattr(many, "most_runs", lambda batch_size: 2)
     sizes, places = [8, 16, 8, 8, 16, 8], ["input", "input", "layer", "input", "input", "input"]
     settings = [
         Settings(epochs=1, batch_size=size, method_settings={"place": place})
         for size, place in zip(sizes, places, strict=True)
     ]
     for _ in range(2):
-        stacks = many.make_stacks(make_runs(make_split(), "mixup", settings), most=2)
+        stacks = many.make_stacks(make_runs(make_split(), "mixup", settings))
         numbers = [[run.number for run in runs] for runs in stacks]
         assert numbers == [[0, 3], [5], [1, 4], [2]]
 

@@ -7,6 +7,6 @@ own seed, split, rates, method parameters, history and end, and its result is th
 :func:`regaug.training.fit` up to rounding.
 """
 
-from regaug.training.stacked.many import MOST_RUNS, fit_many
+from regaug.training.stacked.many import fit_many, most_runs
 
-__all__ = ["MOST_RUNS", "fit_many"]
+__all__ = ["fit_many", "most_runs"]

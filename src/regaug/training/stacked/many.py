@@ -16,8 +16,19 @@ from regaug.training.settings import Recorded, Settings
 from regaug.training.stacked.stack import Stack
 from regaug.training.stacked.training import Training
 
-# More runs in a stack gain little: by then the arithmetic itself takes most of the time.
-MOST_RUNS = 32
+# More runs in a stack gain little, and with more rows of all of them in a step each run takes
+# longer: what they work on leaves the processor's cache. Fewer than the last share too little.
+_MOST_RUNS, _MOST_ROWS, _FEW_RUNS = 32, 1024, 4
+
+
+def most_runs(batch_size: int) -> int:
+    """Return how many runs with batches of that size a stack has at most.
+
+    Example:
+        >>> [most_runs(size) for size in (16, 64, 128, 1024)]
+        [32, 16, 8, 4]
+    """
+    return max(_FEW_RUNS, min(_MOST_RUNS, _MOST_ROWS // batch_size))
 
 
 @_random.plain_defaults()
@@ -113,11 +124,12 @@ def fit_many(
     return [results[number] for number in range(len(runs))]
 
 
-def make_stacks(runs: Sequence[Training], *, most: int = MOST_RUNS) -> Iterator[list[Training]]:
-    """Put runs of the same form together, in the order they came, at most ``most``."""
+def make_stacks(runs: Sequence[Training]) -> Iterator[list[Training]]:
+    """Put runs of the same form together, in the order they came, not too many."""
     alike: dict[tuple[object, ...], list[Training]] = {}
     for run in runs:
         alike.setdefault(run.form, []).append(run)
     for members in alike.values():
+        most = most_runs(members[0].settings.batch_size)
         for start in range(0, len(members), most):
             yield members[start : start + most]
