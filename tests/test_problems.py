@@ -27,8 +27,7 @@ from regaug.exceptions import (
     UnknownNameError,
 )
 from regaug.models import MLP, LSTNet
-from regaug.problems import LoadedSplits, Problem
-from regaug.problems import problem as problem_module
+from regaug.problems import LoadedSplits, Problem, sources
 from regaug.problems.networks import code_of
 
 
@@ -99,7 +98,7 @@ def test_of_a_large_table_some_rows_are_taken_and_that_is_said():
 def test_of_a_wide_table_fewer_rows_are_taken(columns, most, monkeypatch):
     limits = {"MOST_ROWS": 120, "MOST_NUMBERS": 1200, "FEWEST_ROWS": 20}
     for name, value in limits.items():
-        monkeypatch.setattr(problem_module, name, value)
+        monkeypatch.setattr(sources, name, value)
     frame = pd.DataFrame(np.random.default_rng(0).standard_normal((200, columns + 1)))
     table = read_table(frame.rename(columns=str), target="0")
     problem = Problem.from_table(table, splits=2)
@@ -148,8 +147,8 @@ def test_a_named_table_is_the_problem_of_that_table_with_its_own_metric():
 
 def test_a_named_series_has_the_network_for_it_and_is_read_where_it_is_used(monkeypatch):
     loaded = []
-    monkeypatch.setattr(problem_module, "load", lambda name: loaded.append(name) or make_series())
-    problem_module._load_once.cache_clear()
+    monkeypatch.setattr(sources, "load", lambda name: loaded.append(name) or make_series())
+    sources._load_once.cache_clear()
     try:
         problem = Problem.named("electricity", splits=2)
         assert loaded == []
@@ -160,7 +159,7 @@ def test_a_named_series_has_the_network_for_it_and_is_read_where_it_is_used(monk
         assert net(split.train.x[:3]).shape == (3, 2)
         assert loaded == ["electricity"]
     finally:
-        problem_module._load_once.cache_clear()
+        sources._load_once.cache_clear()
 
 
 @pytest.mark.slow

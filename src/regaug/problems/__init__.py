@@ -2,15 +2,9 @@
 
 from regaug.problems.cost import Cost
 from regaug.problems.networks import NETWORKS, MakeNet
-from regaug.problems.problem import (
-    FEWEST_ROWS,
-    MOST_NUMBERS,
-    MOST_ROWS,
-    Kind,
-    Problem,
-    make_lightning,
-)
+from regaug.problems.problem import Kind, Problem
 from regaug.problems.sequences import LoadedSplits, RepeatedSplits
+from regaug.problems.sources import FEWEST_ROWS, MOST_NUMBERS, MOST_ROWS, make_lightning
 
 __all__ = [
     "FEWEST_ROWS",

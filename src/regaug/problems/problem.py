@@ -4,50 +4,56 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property, partial
-from importlib import import_module
-from inspect import Parameter, signature
+from functools import cached_property, partial
+from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, Self, cast
+from typing import Any, Literal, Self
 
-import numpy as np
-import torch
-from torch import Tensor, nn
+from torch import nn
 
-from regaug import _random
-from regaug._checks import check_choice, check_floating, check_integer
-from regaug._registry import lookup
-from regaug._scripts import ImportedScripts, blaming, find_in_script, part_source
+from regaug._checks import check_choice, check_integer
+from regaug._scripts import ImportedScripts, part_source
 from regaug.augment.collate import Get as GetBatch
 from regaug.augment.collate import Set as SetBatch
-from regaug.augment.limits import code_labels, join_masks
 from regaug.data import info, load
 from regaug.data.base import Data, Mask, Part, Split
 from regaug.data.partition import read_splits
 from regaug.data.samples import Get
-from regaug.data.scaling import StandardizedSplit, standardize
-from regaug.data.several import digest_inputs, in_memory
+from regaug.data.scaling import standardize
 from regaug.data.splits import SplitRule
-from regaug.data.tabular.table import Table
 from regaug.exceptions import ArgumentError, ArgumentTypeError
 from regaug.metrics import MetricName, Mode, check_metric
 from regaug.models import MLP
+from regaug.problems.checks import (
+    check_for_table_net,
+    check_functions,
+    check_limits,
+    check_list,
+    check_model,
+    check_places,
+    check_regressor_options,
+    check_rows,
+    check_scale,
+)
 from regaug.problems.cost import Cost
+from regaug.problems.digests import digest_parts
 from regaug.problems.networks import NETWORKS, MakeNet, digest_network
 from regaug.problems.sequences import LoadedSplits, RepeatedSplits, is_same
+from regaug.problems.sources import (
+    count_rows,
+    divide_table,
+    find_in_file,
+    make_lightning,
+    split_named,
+)
 from regaug.samplers.base import PairsWithin
-from regaug.training.estimators import REGRESSORS, call_factory, is_regressor, name_model
+from regaug.training.estimators import call_factory, is_regressor, name_model
 from regaug.training.logged import LoggedTraining
 from regaug.training.recipe import HIDDEN
 
 Kind = Literal["table", "network", "estimator", "lightning"]
 # What a problem is called that nobody has given a name, and a study in a file.
 UNNAMED, IN_FILE = "splits", "problem"
-
-# A study of more rows than that looks at so many of them, and of a wide table at so many numbers,
-# but not at fewer rows than the last.
-MOST_ROWS, MOST_NUMBERS, FEWEST_ROWS = 12_000, 400_000, 2_000
-_SOME_ROWS = 1024  # that are looked at in one go
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,71 +125,24 @@ class Problem:
     def __post_init__(self) -> None:
         check_metric(self.metric)
         check_choice("pairs_within", self.pairs_within, (None, "group"))
-        self._check_functions()
+        check_functions({"inputs": self.inputs, "targets": self.targets, "mask": self.mask})
+        check_places(self.places)
+        check_model(self.model)
         if isinstance(self.splits, LoadedSplits | RepeatedSplits):
             return  # looking at them would read them all, or one of them again and again
-        if not isinstance(self.splits, Sequence) or not self.splits:
-            raise ArgumentTypeError(
-                f"`splits` must be a list of splits, got {type(self.splits).__name__}. Make them "
-                "with data.split(seed)."
-            )
-        for split in self.splits:
-            if not isinstance(split, Split):
-                raise ArgumentTypeError(
-                    f"`splits` must be a list of splits, got {type(split).__name__} in it. Make "
-                    "them with data.split(seed)."
-                )
+        check_list(self.splits)
         read = read_splits(self.splits, inputs=self.inputs, targets=self.targets)
         object.__setattr__(self, "splits", read)
         for number, split in enumerate(self.splits):
-            if self.model is None and not isinstance(split.train.x, Tensor):
-                raise ArgumentError(
-                    "`splits` must have their inputs in memory for the table net, as tables do. "
-                    "Give a network of your own: Problem(splits, model=make_net)."
-                )
             if self.model is None:
-                check_floating(f"splits[{number}].train.x", cast(Tensor, split.train.x))
-            if isinstance(split, StandardizedSplit) and not self.is_scaled:
-                raise ArgumentError(
-                    "`splits` must be in the target's own units, got standardized ones. A study "
-                    "scales them itself: give data.split(seed). Those of a series are scaled; say "
-                    "is_scaled=True to train on them as they are."
-                )
-            if self.pairs_within is not None and split.train.groups is None:
-                raise ArgumentError(
-                    "`splits` must have groups for pairs_within='group', a label for every row in "
-                    "part.groups, got none."
-                )
-            if self.mask is not None:
-                _check_mask(self.mask, split.train.x[:2])
-        self._check_rows()
-
-    def _check_functions(self) -> None:
-        for name, what in (
-            ("inputs", "a function from a sample to its inputs"),
-            ("targets", "a function from a sample to its targets; their names are `target_names`"),
-            ("mask", "a function from a batch of inputs to flags"),
-        ):
-            if (value := getattr(self, name)) is not None and not callable(value):
-                raise ArgumentTypeError(f"`{name}` must be {what}, got {value!r}.")
-        if isinstance(self.places, str):
-            raise ArgumentTypeError(
-                f"`places` must be a list of names of layers, got {self.places!r}. Write "
-                f"places=[{self.places!r}]."
-            )
-        if isinstance(self.model, str):
-            lookup("regressor", self.model, dict.fromkeys(REGRESSORS))
-            return
-        is_net = isinstance(self.model, nn.Module)
-        if self.model is None or (
-            not is_net and (callable(self.model) or hasattr(self.model, "fit"))
-        ):
-            return
-        way_out = " Every run trains a fresh one: def make_net(split): return ..." if is_net else ""
-        raise ArgumentTypeError(
-            "`model` must be a function that makes a network for a split, got "
-            f"{type(self.model).__name__}.{way_out}"
-        )
+                check_for_table_net(split, number)
+            if not self.is_scaled:
+                check_scale(split)
+            check_limits(split, self.pairs_within, self.mask)
+        options = {"rows": self.rows, "keep_integers": self.keep_integers}
+        if any(options.values()) and self.kind != "estimator":
+            check_regressor_options(options)
+        check_rows(self.rows, self.splits)
 
     @classmethod
     def from_table(
@@ -210,38 +169,8 @@ class Problem:
                 a table with more than 33 columns: 8,000 if it has 50.
             model: A network of your own, or a regressor, in place of the table net.
         """
-        if not isinstance(data, Data):
-            raise ArgumentTypeError(
-                "`data` must be a table (regaug.data.read_table, regaug.data.load), got "
-                f"{type(data).__name__}."
-            )
-        if data.info.task != "table":
-            raise ArgumentError(
-                f"`data` must be a table, got {data.info.name}, "
-                f"{'an' if data.info.task == 'image' else 'a'} {data.info.task} data set. "
-                f"Take Problem.named({data.info.name!r}), which has a network for it."
-            )
-        if split is not None and not isinstance(data, Table):
-            raise ArgumentError(
-                f"`split` must be None for data that knows how it is split, got {split!r}."
-            )
-        check_integer("splits", splits, 1)
-        check_integer("seed", seed, 0)
-        divide = data.split if split is None else partial(cast(Table, data).split, split=split)
-        numbers = [_random.derive(_random.Stream.SPLITS, seed, i) for i in range(splits)]
-        parts: list[Split] = [divide(number % 2**31) for number in numbers]
-        notes = []
-        if splits > 1 and len({part.test.rows.tobytes() for part in parts}) == 1:
-            parts = parts[:1]
-            notes.append("This data has one split only, so nothing can be said of certainty.")
+        parts, notes = divide_table(data, splits, split, seed=seed, most_rows=most_rows)
         columns, targets = parts[0].train.x[0].numel(), parts[0].train.y.shape[1]
-        total = sum(len(part) for part in parts[0].parts.values())
-        most = (
-            _limit_rows(columns) if most_rows is None else check_integer("most_rows", most_rows, 1)
-        )
-        if total > most:
-            notes.append(f"The study looks at {most:,} of the {total:,} rows.")
-            parts = [part.subsample(most, seed=seed) for part in parts]
         cost, names = Cost.of_table(columns, targets), getattr(data, "targets", ())
         if model is None:
             # The three parts and nothing else: what a worker needs. New rows need the encoders too.
@@ -269,7 +198,7 @@ class Problem:
         metric = facts.metric if metric is None else metric
         if facts.task == "table":
             return cls.from_table(load(name), splits=splits, metric=metric)
-        made = LoadedSplits(partial(_split_named, name), splits)
+        made = LoadedSplits(partial(split_named, name), splits)
         return cls(made, NETWORKS[facts.task], metric, name=name, source=name)
 
     @classmethod
@@ -286,25 +215,8 @@ class Problem:
             ScriptError: The file itself fails; the error shows the line.
         """
         path, name = part_source(str(source))
-        name = name or IN_FILE
-        found = find_in_script(path, name)
-        file = Path(path).expanduser()
-        what = f"`{name}` of {file.name} must"
-        if callable(found) and not isinstance(found, type):
-            needed = [own.name for own in signature(found).parameters.values() if _is_needed(own)]
-            if needed:
-                raise ArgumentTypeError(
-                    f"{what} be called without arguments, got a function that needs "
-                    f"{', '.join(needed)}. Give them defaults, or write a function that calls it."
-                )
-            with blaming():
-                found = found()
-            what += " return"
-        else:
-            what += " be"
-        if not isinstance(found, Problem):
-            came = found.__name__ if isinstance(found, type) else type(found).__name__
-            raise ArgumentTypeError(f"{what} a regaug.Problem, got {came}.")
+        name, file = name or IN_FILE, Path(path).expanduser()
+        found: Problem = find_in_file(path, name, Problem)
         own = file.stem if name == IN_FILE else f"{file.stem}-{name}"
         called = own if found.name == UNNAMED else found.name
         return replace(found, name=called, source=f"{file.resolve()}:{name}")
@@ -364,7 +276,7 @@ class Problem:
             "trainer_options": trainer_options,
         }
         training = make_lightning(make_module, make_datamodule, options)
-        made = LoadedSplits(partial(_count_rows, training), splits)
+        made = LoadedSplits(partial(count_rows, training), splits)
         name = getattr(make_module, "__name__", "lightning") if name is None else name
         return cls(
             made,
@@ -384,7 +296,7 @@ class Problem:
             )
         training = copy(self.lightning)
         training.epochs = check_integer("epochs", epochs, 1)
-        splits = LoadedSplits(partial(_count_rows, training), len(self.splits))
+        splits = LoadedSplits(partial(count_rows, training), len(self.splits))
         return replace(self, splits=splits, lightning=training)
 
     @cached_property
@@ -501,59 +413,13 @@ class Problem:
         """Return the rows from elsewhere for a split; None if there are none."""
         return self.rows[min(number, len(self.rows) - 1)] if self.rows else None
 
-    def _check_rows(self) -> None:
-        """Refuse rows from elsewhere that do not fit, and what nets have no use for."""
-        for name in ("rows", "keep_integers"):
-            if getattr(self, name) and self.kind != "estimator":
-                raise ArgumentError(
-                    f"`{name}` needs a regressor that learns from new rows, got nets. Choose one: "
-                    'model="boosting".'
-                )
-        if not self.rows:
-            return
-        if len(self.rows) not in (1, len(self.splits)):
-            raise ArgumentError(
-                f"`rows` must be one part, or one for each of the {len(self.splits)} splits, got "
-                f"{len(self.rows)}."
-            )
-        train = self.splits[0].train
-        wanted = (*train.x.shape[1:], train.y.shape[1])
-        for part in self.rows:
-            came = (*part.x.shape[1:], part.y.shape[1])
-            if came != wanted:
-                raise ArgumentError(
-                    f"`rows` must have the {wanted} inputs and targets of the splits, got {came}."
-                )
-
     def checksum(self) -> str:
-        """Return eight digits that differ for other rows.
-
-        Inputs that are not in memory are known by their shape and the rows that they belong to:
-        reading them all takes too long.
-        """
-        digest = 0
+        """Return eight digits that differ for other rows."""
         if self.lightning is not None:  # what its rows hold is not ours to know
             return f"{zlib.crc32(self.lightning.identity().encode()):08x}"
         splits = self.splits[:1] if self.is_repeated else self.splits
-        for parts in [*(split.parts.values() for split in splits), self.rows]:
-            for part in parts:
-                digest = digest_inputs(part.x, digest_inputs(part.y, digest))
-                if in_memory(part.x) is None:
-                    digest = zlib.crc32(part.rows.tobytes(), digest)
-                digest = self._digest_limits(part, digest)
-                if part.relevances is not None:
-                    digest = zlib.crc32(part.relevances.tobytes(), digest)
-        return f"{digest:08x}"
-
-    def _digest_limits(self, part: Part, digest: int) -> int:
-        """Go on with a checksum that differs for other groups, or another mask, if they matter."""
-        if self.pairs_within is not None and part.groups is not None:
-            digest = digest_inputs(code_labels(part.groups), digest)
-        if self.mask is not None:
-            for start in range(0, len(part), _SOME_ROWS):
-                x = part.x[start : start + _SOME_ROWS]
-                digest = digest_inputs(join_masks(x, self.mask(x)), digest)
-        return digest
+        parts = chain(*(split.parts.values() for split in splits), self.rows)
+        return f"{digest_parts(parts, self.pairs_within, self.mask):08x}"
 
     def network_key(self) -> str:
         """Return eight digits that differ for another network; empty for the net for tables.
@@ -572,23 +438,6 @@ class Problem:
         return _restored, (ImportedScripts(), type(self), state)
 
 
-def _check_mask(mask: Mask, x: Any) -> None:
-    """Refuse a mask that does not fit the inputs, or that makes an error of them."""
-    try:
-        found = mask(x)
-    except Exception as error:  # it is somebody else's code that is tried
-        raise ArgumentError(
-            f"`mask` must make flags of a batch of inputs, and ends with {type(error).__name__}: "
-            f"{error}"
-        ) from error
-    join_masks(x, found)
-
-
-def _limit_rows(columns: int) -> int:
-    """Return at how many rows of so many columns a study looks, at most."""
-    return min(MOST_ROWS, max(FEWEST_ROWS, MOST_NUMBERS // columns))
-
-
 def _subsample(split: Split, n: int, seed: int) -> Split:
     return split.subsample(n, seed=seed)
 
@@ -597,36 +446,3 @@ def _restored(scripts: ImportedScripts, kind: type[Problem], state: dict[str, An
     problem = object.__new__(kind)
     vars(problem).update(state)
     return problem
-
-
-def _is_needed(parameter: Parameter) -> bool:
-    """Tell whether a function cannot be called without this argument."""
-    is_several = parameter.kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
-    return parameter.default is Parameter.empty and not is_several
-
-
-@cache
-def _load_once(name: str) -> Data:
-    return load(name)
-
-
-def _split_named(name: str, number: int) -> Split:
-    return _load_once(name).split(number)
-
-
-def make_lightning(
-    make_module: Callable[..., Any], make_datamodule: Callable[..., Any], options: Mapping[str, Any]
-) -> Any:
-    """Make what trains in Lightning, which is imported for it and not before."""
-    make = import_module("regaug.integrations.lightning.training").LightningTraining
-    return make(make_module, make_datamodule, **options)
-
-
-def _count_rows(training: LoggedTraining, number: int) -> Split:
-    """Return a split of so many rows as somebody else's loaders have, without what is in them."""
-    facts, nothing = training.facts, torch.zeros(1)
-    train, validation, test = (
-        Part(nothing.expand(n, *facts.inputs), nothing.expand(n, facts.targets), np.arange(n))
-        for n in facts.sizes
-    )
-    return Split(train, validation, test)
