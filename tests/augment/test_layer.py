@@ -481,3 +481,30 @@ def test_a_model_can_be_copied_between_calls(batch, copied):
     other = copied(net)
     loss.backward()
     assert torch.equal(other(batch[0]), net(batch[0]))
+
+
+class Branches(nn.Module):
+    """Two layers side by side."""
+
+    def __init__(self):
+        super().__init__()
+        self.left, self.right, self.head = nn.Linear(3, 2), nn.Linear(3, 2), nn.Linear(4, 1)
+
+    def forward(self, x):
+        return self.head(torch.cat([self.left(x), self.right(x)], dim=1))
+
+
+def test_a_branch_with_more_rows_than_the_others_is_told(batch):
+    x, y = batch
+    net, n = Branches(), len(batch[1])
+    with pytest.raises(RuntimeError, match="Sizes of tensors must match") as error:
+        Mixup(append=True).at(net, "left")(x, y)
+    note = error.value.__notes__[0]
+    assert f"at 'left' had made {2 * n} rows of {n}" in note
+    assert "behind the place where they meet" in note
+    assert_untouched(net)
+    prediction, new_y = Mixup(append=True).at(net, "head")(x, y)
+    assert len(prediction) == len(new_y) == 2 * n
+    with pytest.raises(RuntimeError) as error:  # which has nothing to do with it
+        Mixup().at(net, "left")(x[:, :2], y)
+    assert not hasattr(error.value, "__notes__")

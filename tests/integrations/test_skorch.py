@@ -14,7 +14,7 @@ from skorch import NeuralNetRegressor
 from skorch.callbacks import EarlyStopping, EpochScoring
 from skorch.helper import predefined_split
 from torch import nn
-from torch.utils.data import TensorDataset
+from torch.utils.data import Dataset, TensorDataset
 
 from regaug import methods
 from regaug.exceptions import (
@@ -436,3 +436,47 @@ def test_ada_says_what_it_cannot_learn_from():
         PlaceError, match=r"ADA learns from the inputs, at a layer too.*X\['codes'\]"
     ):
         net.fit(inputs, y)
+
+
+class Rows(Dataset):
+    """Rows of any kind."""
+
+    def __init__(self, rows):
+        self.rows = rows
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __getitem__(self, row):
+        return self.rows[row]
+
+
+class Mean(nn.Module):
+    """A loss that takes targets of any number, or several of them under names."""
+
+    def forward(self, y_pred, y):
+        parts = y.values() if isinstance(y, dict) else [y]
+        return sum(((y_pred.mean() - part.mean()) ** 2 for part in parts), torch.zeros(()))
+
+
+@pytest.mark.parametrize("kind", ["lengths", "names", "gaps"])
+def test_plain_training_takes_targets_that_cannot_be_mixed(kind):
+    x, y = make_data(12)
+    targets = {
+        "lengths": [torch.ones(1 + row % 3) for row in range(12)],
+        "names": [{"height": y[row], "weight": y[row]} for row in range(12)],
+        "gaps": [torch.full((1,), float("nan")) if row == 3 else y[row] for row in range(12)],
+    }[kind]
+    rows = Rows(list(zip(x, targets, strict=True)))
+    options = {"batch_size": 1, "max_epochs": 1, "verbose": 0, "train_split": None}
+    net = AugmentedNetRegressor(Net, method="erm", criterion=Mean, **options)
+    net.fit(rows, y=None)
+    assert len(net.history[-1, "batches"]) == 12
+    words = {
+        "lengths": r"`y`.* rows of shapes \(1,\) and \(2,\).*method=\"erm\"",
+        "names": r"`y`.* got a dict.*method=\"erm\"",
+        "gaps": "finite",
+    }[kind]
+    net = AugmentedNetRegressor(Net, method="mixup", criterion=Mean, **options)
+    with pytest.raises((ArgumentError, ArgumentTypeError), match=words):
+        net.fit(rows, y=None)

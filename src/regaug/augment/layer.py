@@ -152,8 +152,9 @@ class AtLayer(Generic[Params]):
         try:
             with self.augmentation.observing(x, y):
                 output = forward(x)
-        except BaseException:
+        except BaseException as error:
             remove()
+            call.explain(error)
             raise
         if (found := call.end(remove)) is None:
             raise PlaceError(
@@ -210,6 +211,15 @@ class _Call:
         # Now, not when the model is done: another augmentation at a later layer may read it.
         self.new_y = _fill(self.copy, new_y, self.place)
         return new
+
+    def explain(self, error: BaseException) -> None:
+        """Say what may have led to the error of a model: another number of rows than it expects."""
+        if self.new_y is not None and len(self.new_y) != len(self.y):
+            error.add_note(
+                f"The augmentation at {self.place!r} had made {len(self.new_y)} rows of "
+                f"{len(self.y)}. If the model has several branches, the others still have "
+                f"{len(self.y)}: act at a layer behind the place where they meet."
+            )
 
     def end(self, remove: Callable[[], None]) -> Tensor | None:
         """Take the hook out, now or when nothing can be recomputed any more; return the targets."""

@@ -22,6 +22,7 @@ _SKEWED = 2.0
 # From here on the squares of numbers, or their sums, leave the range of float64; beyond the second,
 # their differences.
 _LARGE, _LARGEST = 1e140, 1e307
+_SMALL = 1e-100  # what is smaller than that has squares that are zero
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +167,7 @@ class Scalers:
 
 
 def _moments(columns: Values) -> tuple[Values, Values]:
-    """Return mean and standard deviation of every column, also where squares or sums overflow."""
+    """Return mean and standard deviation of every column, whatever becomes of squares and sums."""
     largest = np.abs(columns).max(axis=0)
     if largest.max() > _LARGEST:
         place = int(largest.argmax())
@@ -174,9 +175,10 @@ def _moments(columns: Values) -> tuple[Values, Values]:
             f"`x` must have numbers of at most {_LARGEST:g} in size, or differences of them are "
             f"infinite, got {largest[place]:g} in column {place}. Divide the column by a number."
         )
-    if (largest < _LARGE).all():
+    is_usual = (largest == 0) | ((largest > _SMALL) & (largest < _LARGE))
+    if is_usual.all():
         return columns.mean(axis=0), columns.std(axis=0)
-    unit = np.where(largest < _LARGE, 1.0, largest)
+    unit = np.where(is_usual, 1.0, largest)
     columns = columns / unit
     return columns.mean(axis=0) * unit, columns.std(axis=0) * unit
 

@@ -10,7 +10,13 @@ from torch.utils.data import DataLoader
 from regaug import _random, methods
 from regaug.augment import Identity
 from regaug.augment.structures import join
-from regaug.exceptions import ArgumentError, MissingExtraError, PlaceError, RegaugError
+from regaug.exceptions import (
+    ArgumentError,
+    ArgumentTypeError,
+    MissingExtraError,
+    PlaceError,
+    RegaugError,
+)
 from regaug.samplers import BatchSampler
 
 try:
@@ -95,7 +101,8 @@ class AugmentedNetRegressor(NeuralNetRegressor):  # type: ignore[misc]
         # In their order, whatever the user's own loaders do: the sampler counts on it.
         loading = {name: options[name] for name in ("collate_fn", "num_workers") if name in options}
         rows = DataLoader(dataset, batch_size=size, **loading)
-        sampler = augmenting.prepare(rows, size, drop_last=options.pop("drop_last", True))
+        drop_last = options.pop("drop_last", True)
+        sampler = augmenting.prepare(rows, len(dataset), size, drop_last=drop_last)
         return self.iterator_train(dataset, batch_sampler=sampler, **options)
 
     def on_epoch_begin(self, net: Any, **kwargs: Any) -> None:
@@ -147,21 +154,40 @@ class _Augmenting:
         self.steps, self.has_run, self.weight = 0, False, 1.0
         self.state = self.augmentation.generator.get_state()
 
-    def prepare(self, rows: Iterable[Any], batch_size: int, *, drop_last: bool) -> BatchSampler:
+    def prepare(
+        self, rows: Iterable[Any], count: int, batch_size: int, *, drop_last: bool
+    ) -> BatchSampler:
         """Learn from the training rows what has to be known of them; return the sampler."""
+        # Plain training takes whatever skorch does, and only their number matters to its batches.
+        y = torch.zeros(count) if self.is_plain else self._learn(rows)
+        if self.device is not None:
+            self.augmentation.to(self.device)
+        self.sampler = self.ready.sampler(y, batch_size, drop_last=drop_last)
+        return self.sampler
+
+    def _learn(self, rows: Iterable[Any]) -> Tensor:
+        """Fit the augmentation if it learns; return all targets."""
         xs, ys = [], []
         for batch in rows:
             x, y = unpack_data(batch)
             ys.append(to_tensor(y, device="cpu"))
             if self.augmentation.learns:
                 xs.append(self._join(to_tensor(x, device="cpu")))
-        y = torch.cat(ys)
+        y = self._stack(ys)
         if xs:
             self.ready.fit(torch.cat(xs), y)
-        if self.device is not None:
-            self.augmentation.to(self.device)
-        self.sampler = self.ready.sampler(y, batch_size, drop_last=drop_last)
-        return self.sampler
+        return y
+
+    def _stack(self, ys: list[Any]) -> Tensor:
+        kinds = {type(y).__name__ for y in ys if not isinstance(y, Tensor)}
+        shapes = [] if kinds else sorted({tuple(y.shape[1:]) for y in ys})
+        if kinds or len(shapes) > 1:
+            has = f"a {kinds.pop()}" if kinds else f"rows of shapes {shapes[0]} and {shapes[1]}"
+            raise ArgumentTypeError(
+                f"`y` must be one array with rows of one shape to be augmented, got {has}. Plain "
+                'training, method="erm", takes any targets that the module and its loss take.'
+            )
+        return torch.cat(ys)
 
     def _join(self, x: Any) -> Tensor:
         try:

@@ -123,8 +123,8 @@ def test_a_large_offset_costs_no_digits():
     assert np.abs(difference).max() < 1e-2
 
 
-@pytest.mark.parametrize("size", [1e-100, 1e154, 1e300])
-def test_numbers_whose_squares_are_infinite_are_learned_like_others(size):
+@pytest.mark.parametrize("size", [1e-300, 1e-200, 1e-100, 1e154, 1e300])
+def test_numbers_whose_squares_are_infinite_or_zero_are_learned_like_others(size):
     x, y = make_rows()
     expected, found = (
         small(max_iter=2).fit(unit * x, unit * y).predict(unit * x, return_std=True)

@@ -2,6 +2,7 @@
 
 import sys
 import warnings
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -70,9 +71,9 @@ def test_originals_come_first_and_new_rows_follow(method):
     assert np.isfinite(new_x).all()
 
 
-@pytest.mark.parametrize("size", [1e-100, 1e154, 1e300])
+@pytest.mark.parametrize("size", [1e-300, 1e-200, 1e-100, 1e154, 1e300])
 @pytest.mark.parametrize("method", ["foma-rho", "cems", "ada", "smogn"])
-def test_numbers_whose_squares_are_infinite_make_the_same_rows(method, size):
+def test_numbers_whose_squares_are_infinite_or_zero_make_the_same_rows(method, size):
     x, y = make_arrays()
     sampler = AugmentingSampler(method, random_state=0)
     for new, expected in zip(
@@ -364,6 +365,7 @@ CONTAINERS = {
     "polars": lambda x, y: (polars.DataFrame(x, schema=list("abcd")), polars.Series("y", y)),
     "two targets": lambda x, y: (polars.DataFrame(x), polars.DataFrame({"u": y, "v": -y})),
     "arrow": lambda x, y: (polars.DataFrame(x).to_arrow(), pyarrow.array(y)),
+    "batch": lambda x, y: (polars.DataFrame(x).to_arrow().to_batches()[0], y),
     "chunked": lambda x, y: (polars.DataFrame(x).to_arrow(), pyarrow.chunked_array([y[:9], y[9:]])),
 }
 
@@ -389,6 +391,22 @@ def test_what_came_in_another_form_goes_in_that_form(kind, rows):
         np.testing.assert_allclose(as_array(new), values, rtol=1e-12)
         if hasattr(own, "schema"):
             assert new.schema == own.schema
+
+
+def test_decimals_are_numbers_and_come_back_as_decimals():
+    x, _ = make_arrays()
+    cents = np.rint(100 * x[:, 0]) / 100
+    kind = pyarrow.decimal128(10, 2)
+    decimals = pyarrow.array([Decimal(f"{value:.2f}") for value in cents], kind)
+    table = pyarrow.table({"price": decimals, "size": x[:, 1]})
+    sampler = AugmentingSampler("mixup", random_state=0)
+    new, new_y = sampler.fit_resample(table, decimals)
+    assert new.schema == table.schema
+    assert new[: len(x)].equals(table)
+    assert new_y.type == kind
+    expected, _ = sampler.fit_resample(np.column_stack([cents, x[:, 1]]), cents)
+    found = np.array(new["price"].to_pylist(), dtype=float)
+    assert np.abs(found - expected[:, 0]).max() <= 0.01
 
 
 def test_a_frame_of_polars_keeps_the_types_of_its_columns():

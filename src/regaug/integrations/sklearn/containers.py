@@ -50,8 +50,9 @@ def open_rows(data: Data) -> Container:
     if home == "polars" and hasattr(data, "to_pandas"):
         return Container(data, data.to_pandas(), _join_polars)
     if home == "pyarrow" and hasattr(data, "to_pandas"):
-        # Dates as pandas has them: others are taken for text.
-        return Container(data, data.to_pandas(date_as_object=False), _join_arrow)
+        # Dates and numbers as pandas has them: others are taken for text.
+        known = _without_decimals(data)
+        return Container(data, known.to_pandas(date_as_object=False), _join_arrow)
     return Container(data, data)
 
 
@@ -72,10 +73,27 @@ def _join_polars(own: Data, new: Data) -> Data:
 def _join_arrow(own: Data, new: Data) -> Data:
     import pyarrow
 
+    if isinstance(own, pyarrow.RecordBatch):
+        table = _join_arrow(pyarrow.Table.from_batches([own]), new)
+        return table.combine_chunks().to_batches()[0]
     if isinstance(own, pyarrow.Table):
-        made = pyarrow.Table.from_pandas(new, schema=own.schema, preserve_index=False)
-        return pyarrow.concat_tables([own, made])
-    made = pyarrow.array(np.asarray(new), type=own.type)
+        schema = _without_decimals(own).schema
+        made = pyarrow.Table.from_pandas(new, schema=schema, preserve_index=False)
+        return pyarrow.concat_tables([own, made.cast(own.schema, safe=False)])
+    made = pyarrow.array(np.asarray(new), type=_without_decimals(own).type)
+    made = made.cast(own.type, safe=False)
     if isinstance(own, pyarrow.ChunkedArray):
         return pyarrow.chunked_array([*own.chunks, made])
     return pyarrow.concat_arrays([own, made])
+
+
+def _without_decimals(data: Data) -> Data:
+    """Return the same with floats for decimals."""
+    import pyarrow
+
+    def known(kind: Data) -> Data:
+        return pyarrow.float64() if pyarrow.types.is_decimal(kind) else kind
+
+    if not hasattr(data, "schema"):
+        return data.cast(known(data.type))
+    return data.cast(pyarrow.schema([own.with_type(known(own.type)) for own in data.schema]))
