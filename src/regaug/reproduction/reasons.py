@@ -114,6 +114,12 @@ def _about_idle(tables: Sequence[Measured]) -> Iterator[str]:
                     f": it has {line.figures[0].score}, and plain training on the same batches "
                     f"{twin.figures[0].score}"
                 )
+                if formatting.short(line.figures[0].mean) != formatting.short(twin.figures[0].mean):
+                    words += (
+                        ". They are the same training: after an epoch they agree to a millionth "
+                        "(`tests/reproduction/test_cuts.py`), then rounding grows, and what is "
+                        "between the two figures is how far it has come"
+                    )
             yield f"{words}.\n"
 
 
