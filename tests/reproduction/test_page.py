@@ -22,7 +22,7 @@ from regaug.reproduction.page import (
     read_tables,
 )
 from regaug.reproduction.problems import PaperData
-from regaug.reproduction.recipes import metric_of, paper_settings
+from regaug.reproduction.recipes import SERIES, metric_of, paper_settings
 from regaug.reproduction.tables import EXPERIMENTS, Size, make_rows
 from regaug.reproduction.timing import Times
 from regaug.runs.store import Store
@@ -196,7 +196,8 @@ def test_a_point_of_the_picture_has_a_published_figure_and_runs(compared, record
     for point in points:
         found = by_data[point.data]
         (line,) = (own for own in found.paper if own.label == point.label)
-        assert point.is_whole == (not found.note and line.epochs == line.of_epochs)
+        is_done = line.epochs == line.of_epochs and line.done == line.planned
+        assert point.is_whole == (not found.note and is_done)
         if point.metric in ("RMSE", "Pearson's R"):
             again = mean_of(found, point.label, records)
             assert point.measured == pytest.approx(again)
@@ -273,6 +274,15 @@ def test_every_difference_says_what_is_done_here():
     assert len(differences.ROWS) > 20
     assert all(all(cells) for cells in differences.ROWS)
     assert len({what for what, *_ in differences.ROWS}) == len(differences.ROWS)
+
+
+def test_no_row_of_a_series_that_was_trained_to_the_end_has_clipped_gradients(compared, records):
+    lines = [line for found in compared if found.data in SERIES for line in found.paper]
+    for line in lines:
+        if line.epochs is not None and not line.is_cut:
+            assert all(records[key].run.settings.clip is None for key in line.keys)
+    said = next(own for what, _, own in differences.ROWS if what == "series")
+    assert "cut short were run with the clip" in said
 
 
 # Sentences

@@ -60,7 +60,7 @@ class Best:
     def say(self, *, name: bool = True) -> str:
         """Return the mean, which row it is, and what of it was cut short."""
         words = [self.line.label.split(";")[0]] if name else []
-        words += [f"{self.line.epochs} of {self.line.of_epochs} epochs"] if self.line.is_cut else []
+        words += self.line.lacks
         note = f" ({', '.join(words)})" if words else ""
         return formatting.short(self.figure.mean) + note
 
@@ -113,11 +113,11 @@ def make_table(tables: Sequence[Measured]) -> TextTable:
 
 def _row(found: Measured) -> list[str]:
     rows = Rows(found)
-    erm = published.cell(found.data, "erm", metric_of(found.data))
+    erm = _cell(found, "erm")
     return [
         f"**{found.data}**{' (stand-in)' if found.note else ''}, {name_metric(found.data)}",
         "" if erm is None else f"{erm.mean:g}",
-        _published(found.data),
+        _published(found),
         "" if rows.erm is None else rows.erm.say(name=False),
         "" if rows.foma is None else rows.foma.say(),
         "" if rows.scaled_erm is None else rows.scaled_erm.say(name=False),
@@ -128,11 +128,20 @@ def _row(found: Measured) -> list[str]:
     ]
 
 
-def _published(data: str) -> str:
-    """Return the better published figure of the two FOMA, and whose it is."""
-    cells = [published.cell(data, method, metric_of(data)) for method in FOMA]
-    error = METRICS[metric_of(data)].error
-    best = min((cell for cell in cells if cell), key=lambda cell: error(cell.mean), default=None)
+def _cell(found: Measured, method: str) -> published.Cell | None:
+    """Return what the paper has of a method; of data that only others have there is nothing."""
+    return published.cell(found.data, method, metric_of(found.data)) if found.paper else None
+
+
+def _best_cell(found: Measured) -> published.Cell | None:
+    """Return the better published figure of the two FOMA."""
+    cells = [_cell(found, method) for method in FOMA]
+    error = METRICS[metric_of(found.data)].error
+    return min((cell for cell in cells if cell), key=lambda cell: error(cell.mean), default=None)
+
+
+def _published(found: Measured) -> str:
+    best = _best_cell(found)
     return "" if best is None else f"{best.mean:g} ({best.method})"
 
 
@@ -326,14 +335,12 @@ def _say_reached(tables: Sequence[Measured]) -> str:
     """Say where tuned plain training reaches FOMA's published figure; splits must be like its."""
     reached = []
     for found in tables:
-        cells = [published.cell(found.data, name, metric_of(found.data)) for name in FOMA]
-        known = [cell.mean for cell in cells if cell is not None]
-        if found.tuned is None or found.note or found.experiment != "in-distribution" or not known:
+        best = _best_cell(found)
+        if found.tuned is None or found.note or found.experiment != "in-distribution" or not best:
             continue
-        error = METRICS[metric_of(found.data)].error
-        mean, best = found.tuned.comparison.row("erm").mean, min(known, key=error)
-        if mean is not None and error(mean) <= error(best):
-            reached.append(f"{found.data}, {formatting.number(mean)} for {best:g}")
+        error, mean = METRICS[metric_of(found.data)].error, found.tuned.comparison.row("erm").mean
+        if mean is not None and error(mean) <= error(best.mean):
+            reached.append(f"{found.data}, {formatting.number(mean)} for {best.mean:g}")
     if not reached:
         return "Tuned plain training does not reach FOMA's published figure."
     return (

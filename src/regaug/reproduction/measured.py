@@ -104,14 +104,16 @@ class Line:
         return None not in (self.epochs, self.of_epochs) and self.epochs != self.of_epochs
 
     @property
+    def lacks(self) -> list[str]:
+        """What was cut short or is not finished, in words."""
+        words = [f"{self.epochs} of {self.of_epochs} epochs"] if self.is_cut else []
+        words += [f"{self.done} of {self.planned} runs"] if self.done < self.planned else []
+        return words
+
+    @property
     def words(self) -> str:
         """Its name, and what was cut short or is not finished."""
-        words = self.label
-        if self.is_cut:
-            words += f", {self.epochs} of {self.of_epochs} epochs"
-        if self.done < self.planned:
-            words += f", {self.done} of {self.planned} runs"
-        return words
+        return ", ".join([self.label, *self.lacks])
 
 
 @dataclass(frozen=True)

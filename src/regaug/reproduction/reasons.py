@@ -80,7 +80,7 @@ def _mean(line: Line | None) -> str:
         return ""
     own = line.figures[0]
     spread = "" if own.sd is None else f" ± {formatting.short(own.sd, 2)}"
-    cut = f" ({line.epochs} of {line.of_epochs} epochs)" if line.is_cut else ""
+    cut = f" ({', '.join(line.lacks)})" if line.lacks else ""
     return f"{formatting.short(own.mean)}{spread}{cut}"
 
 
@@ -170,9 +170,11 @@ def _training_table(tables: Sequence[Measured]) -> TextTable:
 
 def _about_ada(tables: Sequence[Measured]) -> Iterator[str]:
     for found in tables:
+        if found.data != "airfoil":
+            continue
         lines = [_label(found, label) for label in ("ada", "erm, trained as ada", "erm")]
         cell = published.cell(found.data, "ada", metric_of(found.data))
-        if cell is None or None in lines or found.data != "airfoil":
+        if cell is None or None in lines:
             continue
         ada, alike, erm = (line.figures[0] for line in lines if line is not None)
         yield (
