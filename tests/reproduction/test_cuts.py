@@ -1,5 +1,7 @@
 """What FOMA does to batches: counted in a training, and on the paper's real batches."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -10,6 +12,7 @@ from regaug.reproduction.problems import find
 from regaug.reproduction.recipes import paper_settings
 from regaug.runs.record import RunRecord
 from regaug.runs.run import Run
+from regaug.runs.worker import Worker
 from regaug.samplers import NearestBatchSampler, RandomBatchSampler
 
 
@@ -58,3 +61,21 @@ def test_table_9_changes_no_batch_of_airfoil_and_exchange_rate(
     (cut,) = _count(data, sampler)
     assert cut[:2] == (0, values)  # k = 0 in every batch: no singular value is scaled
     assert cut[2] > 5
+
+
+def test_table_8_changes_no_batch_of_crimes_and_trains_as_plain_training_does(
+    real_data, monkeypatch
+):
+    monkeypatch.setenv("REGAUG_DATA", str(real_data))
+    problem = find("crimes").problem("paper")
+    settings = replace(paper_settings("crimes", "foma", seed=0), epochs=1)
+    sampler = settings.method_settings["sampler"]
+    plain = replace(settings, method_settings={"sampler": sampler})
+    runs = [
+        Run(problem.name, name, 0, 0, own) for name, own in (("foma", settings), ("erm", plain))
+    ]
+    foma, erm = (record for run in runs for record in Worker([problem]).do([run]))
+    ((k, values, _),) = foma.cuts
+    assert (k, values) == (8, 8)  # the dimension of the data is not below the rows of a batch
+    # After more epochs rounding has grown, and they differ.
+    assert foma.score("test", "rmse") == pytest.approx(erm.score("test", "rmse"), rel=1e-6)

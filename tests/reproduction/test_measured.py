@@ -8,7 +8,7 @@ import pytest
 
 from regaug.metrics import Scores
 from regaug.reproduction import published
-from regaug.reproduction.measured import Measured, choose_runs, measure
+from regaug.reproduction.measured import Figure, Line, Measured, choose_runs, measure
 from regaug.reproduction.problems import PaperData
 from regaug.reproduction.recipes import paper_settings
 from regaug.reproduction.tables import EXPERIMENTS, Row, Size
@@ -173,3 +173,22 @@ def test_what_is_cut_short_is_said_of_the_protocols_that_are_run(size, words):
     found = measure(EXPERIMENTS["in-distribution"], DATA, [], {}, size=size, command="")
     assert words in found.size
     assert bool(words) == bool(found.size)
+
+
+def test_rows_that_a_later_command_has_nothing_of_stay_with_the_command_that_ran_them():
+    def line(label, mean, done=3):
+        figures = (Figure("rmse", "average", mean, 0.1, 3),) if done else ()
+        return Line(label, label, figures, done, 3, 10, 10, ())
+
+    old = (line("erm", 3.0), line("mixup", 2.0))
+    before = Measured("in-distribution", "airfoil", "", "Cut short.", "before", old)
+    new = (line("erm", 1.0), line("mixup", 0.0, done=0), line("ada", 4.0))
+    found = Measured("in-distribution", "airfoil", "", "", "after", new).on_top_of(before)
+    assert [own.label for own in found.paper] == ["erm", "mixup", "ada"]
+    assert [own.figures[0].mean for own in found.paper] == [1.0, 2.0, 4.0]
+    assert [own.command for own in found.paper] == ["", "before", ""]
+    assert (found.command, found.size) == ("after", "Cut short.")
+    notes = found.tables()["paper protocol"].notes
+    assert notes[-2:] == ["By `before`: mixup.", "Made by: after"]
+    again = Measured("in-distribution", "airfoil", "", "", "after", (line("mixup", 5.0),))
+    assert [own.command for own in again.on_top_of(found).paper] == ["after", "", "after"]

@@ -12,6 +12,7 @@ from regaug.reproduction.measured import Figure, Line, Measured, Tuned
 from regaug.reproduction.problems import SCALINGS
 from regaug.reproduction.recipes import metric_of
 from regaug.reproduction.tables import FOMA, RELEASED
+from regaug.studies.statistics import Row
 from regaug.training.baselines import BASELINES
 
 # What the errors of a data set are in; what has no unit is not named.
@@ -23,6 +24,7 @@ UNITS = {
     "echo": "percent of ejection fraction",
     "rcf-mnist": "turns",
     "crimes": "crimes per head, scaled to [0, 1]",
+    "skillcraft": "milliseconds",
 }
 # A mean this many times worse is another result, whatever the noise.
 MUCH = 1.5
@@ -58,7 +60,7 @@ class Best:
     def say(self, *, name: bool = True) -> str:
         """Return the mean, which row it is, and what of it was cut short."""
         words = [self.line.label.split(";")[0]] if name else []
-        words += [f"{self.line.epochs} of {self.line.of_epochs} epochs"] if self.line.is_cut else []
+        words += self.line.lacks
         note = f" ({', '.join(words)})" if words else ""
         return formatting.short(self.figure.mean) + note
 
@@ -104,33 +106,43 @@ def make_table(tables: Sequence[Measured]) -> TextTable:
     header = (
         *("data", "erm, published", "FOMA, published", "erm, here", "FOMA, here"),
         *("erm, scaled targets", "FOMA, scaled targets", "erm, tuned", "FOMA against it, tuned"),
-        "best without a net",
+        *("best without a net", "best without a net, tuned"),
     )
     return TextTable("Does FOMA work?", header, [_row(found) for found in tables])
 
 
 def _row(found: Measured) -> list[str]:
     rows = Rows(found)
-    erm = published.cell(found.data, "erm", metric_of(found.data))
+    erm = _cell(found, "erm")
     return [
         f"**{found.data}**{' (stand-in)' if found.note else ''}, {name_metric(found.data)}",
         "" if erm is None else f"{erm.mean:g}",
-        _published(found.data),
+        _published(found),
         "" if rows.erm is None else rows.erm.say(name=False),
         "" if rows.foma is None else rows.foma.say(),
         "" if rows.scaled_erm is None else rows.scaled_erm.say(name=False),
         "" if rows.scaled_foma is None else rows.scaled_foma.say(),
         *_tuned(found.tuned),
         "" if rows.baseline is None else rows.baseline.say(),
+        _tuned_baseline(found.tuned),
     ]
 
 
-def _published(data: str) -> str:
-    """Return the better published figure of the two FOMA, and whose it is."""
-    cells = [published.cell(data, method, metric_of(data)) for method in FOMA]
-    error = METRICS[metric_of(data)].error
-    best = min((cell for cell in cells if cell), key=lambda cell: error(cell.mean))
-    return f"{best.mean:g} ({best.method})"
+def _cell(found: Measured, method: str) -> published.Cell | None:
+    """Return what the paper has of a method; of data that only others have there is nothing."""
+    return published.cell(found.data, method, metric_of(found.data)) if found.paper else None
+
+
+def _best_cell(found: Measured) -> published.Cell | None:
+    """Return the better published figure of the two FOMA."""
+    cells = [_cell(found, method) for method in FOMA]
+    error = METRICS[metric_of(found.data)].error
+    return min((cell for cell in cells if cell), key=lambda cell: error(cell.mean), default=None)
+
+
+def _published(found: Measured) -> str:
+    best = _best_cell(found)
+    return "" if best is None else f"{best.mean:g} ({best.method})"
 
 
 def _tuned(tuned: Tuned | None) -> tuple[str, str]:
@@ -144,6 +156,20 @@ def _tuned(tuned: Tuned | None) -> tuple[str, str]:
     change = formatting.change(row.change, comparison.unit)
     interval = formatting.between(row.change_low, row.change_high, comparison.unit)
     return formatting.number(erm.mean), f"{change} ({interval}; {best})"
+
+
+def _tuned_baseline(tuned: Tuned | None) -> str:
+    """Return the best of what is no net on the splits of the tuned protocol, and its change."""
+    if tuned is None:
+        return ""
+    comparison = tuned.comparison  # the best mean comes first
+    best = next((row for row in comparison.rows if row.is_baseline and row.mean is not None), None)
+    if best is None:
+        return ""
+    change = formatting.change(best.change, comparison.unit)
+    interval = formatting.between(best.change_low, best.change_high, comparison.unit)
+    against = ", ".join(filter(None, (best.name, f"{change} against erm", interval)))
+    return f"{formatting.number(best.mean)} ({against})"
 
 
 def best_foma(tuned: Tuned) -> str | None:
@@ -161,6 +187,8 @@ def summarize(found: Measured) -> Iterator[str]:
     if cut:
         said = ", ".join(f"{line.label} {line.epochs} of {line.of_epochs}" for line in cut)
         yield f"Cut short ({said} epochs): no test of the published figures."
+    elif not found.paper:
+        pass  # a study alone
     elif found.note:
         yield "The data differs from the paper's, so the errors do not compare; their order may."
     else:
@@ -277,14 +305,15 @@ def say_answer(tables: Sequence[Measured]) -> str:
     met = [found.data for found in whole if _is_met(found, "erm")]
     own = [found.data for found in whole if any(_is_met(found, name) for name in FOMA)]
     tuned = {found.data: found.tuned for found in tables if found.tuned is not None}
-    told = [data for data, one in tuned.items() if _is_told(one)]
+    gains = [data for data, one in tuned.items() if _is_told(one, better=True)]
+    harms = [data for data, one in tuned.items() if _is_told(one, better=False)]
     better = [found.data for found in whole if _is_better(Rows(found).foma, Rows(found).erm)]
     scaled = [
         found.data for found in whole if _is_better(Rows(found).scaled_foma, Rows(found).scaled_erm)
     ]
     lead = "**A gain of FOMA over plain training could not be shown.**"
-    if better or scaled or told:
-        lead = f"**A gain of FOMA is seen on {_listed(sorted({*better, *scaled, *told}))}.**"
+    if better or scaled or gains:
+        lead = f"**A gain of FOMA is seen on {_listed(sorted({*better, *scaled, *gains}))}.**"
     return " ".join(
         (
             lead,
@@ -294,9 +323,29 @@ def say_answer(tables: Sequence[Measured]) -> str:
             "By more than two standard errors the best of FOMA's rows is better than plain "
             "training, both as the papers set them, on "
             f"{_listed(better)}; with scaled targets on {_listed(scaled)}.",
-            "Where every method gets the same search, FOMA is told from plain training on "
-            f"{_listed(told)} of {formatting.count(len(tuned), 'data set')}.",
+            "Where every method gets the same search, FOMA or FOMA_rho is better than plain "
+            f"training, beyond chance, on {_listed(gains)} and worse on {_listed(harms)} of "
+            f"{formatting.count(len(tuned), 'data set')}.",
+            _say_reached(tables),
         )
+    )
+
+
+def _say_reached(tables: Sequence[Measured]) -> str:
+    """Say where tuned plain training reaches FOMA's published figure; splits must be like its."""
+    reached = []
+    for found in tables:
+        best = _best_cell(found)
+        if found.tuned is None or found.note or found.experiment != "in-distribution" or not best:
+            continue
+        error, mean = METRICS[metric_of(found.data)].error, found.tuned.comparison.row("erm").mean
+        if mean is not None and error(mean) <= error(best.mean):
+            reached.append(f"{found.data}, {formatting.number(mean)} for {best.mean:g}")
+    if not reached:
+        return "Tuned plain training does not reach FOMA's published figure."
+    return (
+        "Tuned plain training alone reaches the better published figure of FOMA, on splits that "
+        f"are made alike, on {len(reached)} ({'; '.join(reached)})."
     )
 
 
@@ -325,8 +374,17 @@ def say_briefly(found: Measured) -> str:
         )
     if found.tuned is not None:
         change = _tuned(found.tuned)[1]
-        words.append(f"tuned, FOMA {change}: {'' if _is_told(found.tuned) else 'not '}told from it")
+        words.append(f"tuned, FOMA {change}: {_say_told(found.tuned)}")
     return "; ".join(words) + "."
+
+
+def _say_told(tuned: Tuned) -> str:
+    best = best_foma(tuned)
+    row = None if best is None else tuned.comparison.row(best)
+    if row is None or not row.is_significant:
+        return "not told from plain training"
+    is_better = _is_gain(row, tuned)
+    return f"{'better' if is_better else 'worse'} than plain training, beyond chance"
 
 
 def _beside(figure: Figure, found: Measured) -> str:
@@ -349,5 +407,11 @@ def _is_met(found: Measured, label: str) -> bool:
     return False
 
 
-def _is_told(tuned: Tuned) -> bool:
-    return any(row.is_significant for row in tuned.comparison.rows if row.name in FOMA)
+def _is_told(tuned: Tuned, *, better: bool) -> bool:
+    """Tell whether one of the two FOMA is better, or worse, than plain training beyond chance."""
+    told = [row for row in tuned.comparison.rows if row.name in FOMA and row.is_significant]
+    return any(_is_gain(row, tuned) == better for row in told)
+
+
+def _is_gain(row: Row, tuned: Tuned) -> bool:
+    return METRICS[tuned.comparison.metric].error(row.change) < 0

@@ -27,6 +27,7 @@ from regaug.training import Settings
 
 Records = Mapping[str, RunRecord]
 UNSHIFTED = "unshifted"
+TUNED = "tuned"  # what the study of a data set is kept as
 CUT = "Rows that were cut short are no test of the paper: no published figure stands beside them."
 CHANGED = (
     "batches changed: share of the training batches in which FOMA scales a singular value, and the "
@@ -72,7 +73,8 @@ class Line:
     So many of the planned runs are finished. They have at most so many of the epochs that the
     paper's protocol asks for, None for a baseline; the figures are those of the runs in ``keys``.
     ``cut`` is what FOMA did to the batches of these, ``hours`` what all of them took together, and
-    ``is_ours`` says that the paper has no such row.
+    ``is_ours`` says that the paper has no such row. ``command`` has run it, if it is another one
+    than that of the table.
     """
 
     label: str
@@ -86,6 +88,7 @@ class Line:
     cut: Cut | None = None
     hours: float = 0.0
     is_ours: bool = False
+    command: str = ""
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
@@ -101,14 +104,16 @@ class Line:
         return None not in (self.epochs, self.of_epochs) and self.epochs != self.of_epochs
 
     @property
+    def lacks(self) -> list[str]:
+        """What was cut short or is not finished, in words."""
+        words = [f"{self.epochs} of {self.of_epochs} epochs"] if self.is_cut else []
+        words += [f"{self.done} of {self.planned} runs"] if self.done < self.planned else []
+        return words
+
+    @property
     def words(self) -> str:
         """Its name, and what was cut short or is not finished."""
-        words = self.label
-        if self.is_cut:
-            words += f", {self.epochs} of {self.of_epochs} epochs"
-        if self.done < self.planned:
-            words += f", {self.done} of {self.planned} runs"
-        return words
+        return ", ".join([self.label, *self.lacks])
 
 
 @dataclass(frozen=True)
@@ -173,9 +178,10 @@ class Measured:
     def tables(self) -> dict[str, TextTable]:
         """Return the tables by the name of the protocol: the paper's, then the tuned one."""
         title = f"{self.experiment}, {self.data}"
-        tables = {"paper protocol": self._paper_table(title)}
+        tables = {"paper protocol": self._paper_table(title)} if self.experiment != TUNED else {}
         if self.tuned is not None:
-            notes = (self.tuned.search, self.tuned.verdict)
+            notes = [self.tuned.search, self.tuned.verdict]
+            notes += [f"Made by: {self.command}"] if self.experiment == TUNED else []
             comparison = self.tuned.comparison
             tables["tuned protocol"] = leaderboard(comparison, f"{title}, tuned", notes)
         return tables
@@ -206,7 +212,28 @@ class Measured:
         notes += [CUT] if any(line.is_cut for line in self.paper) else []
         notes += [f"Data: {self.note}."] if self.note else []
         notes += [self.size] if self.size else []
+        others = {line.command: None for line in self.paper if line.command}
+        for command in others:
+            labels = [line.label for line in self.paper if line.command == command]
+            notes.append(f"By `{command}`: {', '.join(labels)}.")
         return TextTable(title, header, rows, [*notes, f"Made by: {self.command}"])
+
+    def on_top_of(self, before: "Measured") -> "Measured":
+        """Return this with what an earlier table has of it and this has not: the rows of others.
+
+        A row of which nothing is finished here stays as it was, with the command that ran it; so
+        does the tuned part.
+        """
+        mine = {line.label: line for line in self.paper if line.done}
+        kept = [
+            mine.pop(line.label)
+            if line.label in mine
+            else replace(line, command=line.command or before.command)
+            for line in before.paper
+        ]
+        size = before.size if any(line.command for line in kept) else self.size
+        tuned = self.tuned or before.tuned
+        return replace(self, paper=(*kept, *mine.values()), tuned=tuned, size=size)
 
 
 def measure(

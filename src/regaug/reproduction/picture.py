@@ -39,7 +39,7 @@ def list_points(tables: Sequence[Measured]) -> list[Point]:
     found = []
     for table in tables:
         for line in table.paper:
-            is_whole = not line.is_cut and not table.note
+            is_whole = not line.lacks and not table.note
             for own in line.figures:
                 if own.published_mean is not None and own.mean > 0:
                     both = own.published_mean, own.mean

@@ -186,10 +186,8 @@ def _split(what: str, protocol: Protocol, rows: int | None, seed: int) -> Split:
     """Return the samples of a seed: the rule of the protocol, an excerpt if so many are wanted."""
     rules: Rules = "tuned" if protocol == "tuned" else "paper"
     data = _open(what, data_folder())
-    if rules == "tuned" and isinstance(data, ArrayData) and data.groups is not None:
-        # The rule of the scripts leaves one split only: deal the groups anew for every seed.
-        deal = partial(_deal_groups, groups=data.groups)
-        data = ArrayData(data.x, data.y, info=data.info, rule=deal, groups=data.groups)
+    if rules == "tuned":
+        data = deal_anew(data)
     split = data.split(seed, protocol=rules)
     if isinstance(split, StandardizedSplit) and rules == "paper":
         # The paper's errors of a series are those of the scaled one.
@@ -254,6 +252,14 @@ class _ByProtein(Data):
             replace(self._pairs._part(own), groups=self._domains[own]) for own in rows
         )
         return Split(train, validation, test)
+
+
+def deal_anew(data: Data) -> Data:
+    """Return data whose groups are dealt anew for every seed: the scripts' rule has one split."""
+    if not isinstance(data, ArrayData) or data.groups is None:
+        return data
+    deal = partial(_deal_groups, groups=data.groups)
+    return ArrayData(data.x, data.y, info=data.info, rule=deal, groups=data.groups)
 
 
 def _deal_groups(seed: int, *, groups: NDArray[np.generic]) -> ThreeParts:

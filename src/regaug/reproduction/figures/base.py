@@ -1,7 +1,7 @@
 """What a figure is: numbers, a drawing of them, and a sentence about them."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -51,6 +51,21 @@ class Plan:
     def part_of(self, full: int, least: int = 1) -> int:
         """Return how many of so many epochs, or whatever else takes time, there are."""
         return max(least, math.floor(self.share * full))
+
+
+def judge(claims: Mapping[str, bool]) -> str:
+    """Say which of the paper's claims the numbers agree with, and which they contradict.
+
+    Example:
+        >>> judge({"it is steadier": True, "its error is lower": False})
+        'Agrees with the paper that it is steadier. Contradicts its claim that its error is lower.'
+    """
+    agrees = [claim for claim, holds in claims.items() if holds]
+    differs = [claim for claim, holds in claims.items() if not holds]
+    words = [f"Agrees with the paper that {'; that '.join(agrees)}."] if agrees else []
+    whose = "its" if agrees else "the paper's"
+    words += [f"Contradicts {whose} claim that {'; that '.join(differs)}."] if differs else []
+    return " ".join(words)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from regaug.formatting import count
-from regaug.reproduction.figures.base import Figure, Numbers, Plan, spread
+from regaug.reproduction.figures.base import Figure, Numbers, Plan, judge, spread
 from regaug.reproduction.figures.drawing import Panels, draw_band
 from regaug.reproduction.figures.trainings import SAME, train_no2
 from regaug.training.results import RunResult
@@ -63,12 +63,24 @@ def caption(data: Numbers) -> str:
         foma, erm, same = (f"{facts[name][fact]:.{digits}f}" for name in ("foma", "erm", SAME))
         return f"FOMA {foma}, plain {erm}, plain at FOMA's settings {same}"
 
+    claimed = {
+        "change": "FOMA is steadier",
+        "test": "FOMA has the lower test error",
+        "gap": "FOMA has the smaller gap",
+    }
+    claims = {words: facts["foma"][fact] < facts["erm"][fact] for fact, words in claimed.items()}
+    same = [
+        f"{words} {'too' if facts['foma'][fact] < facts[SAME][fact] else 'no longer'}"
+        for fact, words in claimed.items()
+        if claims[words]
+    ]
+    same = same or ["none of it holds either"]
     return (
         f"NO2 over the epochs. Test error of the epoch with the best validation error: "
         f"{compare('test')}. Gap between test and train error at the end: {compare('gap')}. Mean "
         f"change of the train error from epoch to epoch in the second half: "
-        f"{compare('change', 4)}. (The paper: FOMA is steadier, has the lower test error and the "
-        "smaller gap; it does not give the settings of plain training.)"
+        f"{compare('change', 4)}. {judge(claims)} The paper does not give the settings of plain "
+        f"training; beside plain training at FOMA's own, {', '.join(same)}."
     )
 
 

@@ -9,7 +9,7 @@ import torch
 from regaug.data.base import Part, Split
 from regaug.formatting import count
 from regaug.reproduction.figures import sweep
-from regaug.reproduction.figures.base import Figure, Numbers, Plan, compact
+from regaug.reproduction.figures.base import Figure, Numbers, Plan, compact, judge
 from regaug.reproduction.figures.drawing import Panels
 from regaug.reproduction.figures.sweep import INPUTS, JOINT, KEPT, Scaled, summary
 from regaug.reproduction.figures.trainings import SAME, foma_settings, train_no2
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 TITLES = {"train": "training rows (200)", "test": "test rows (100)", "all": "all rows (500)"}
+NEAR = 0.1  # how far from λ = 0.5 the least may be to be near it
 WAYS = {"erm": "plain", SAME: "plain at FOMA's settings", "foma": "FOMA"}
 # By factor, in the colors of the paper's caption: blue, orange and green.
 DENSITIES = {
@@ -69,13 +70,21 @@ def caption(data: Numbers) -> str:
     lower = [_count_lower(errors[part]["foma"], errors[part][SAME]) for part in ("train", "test")]
     alone, kept = (summary(errors["test"][SAME][way]) for way in (INPUTS, KEPT))
     modes = data["density"]["modes"].items()
+    best = [summary(errors[part][way][JOINT])["best"] for part in ("train", "test") for way in WAYS]
+    claims = {
+        "scaled values have lower errors than the data": max(best) < 1,
+        f"the least is near λ = 0.5 (here {min(best):.2f} to {max(best):.2f})": (
+            max(abs(own - 0.5) for own in best) <= NEAR
+        ),
+        "FOMA is lower for all": min(lower) == len(errors["test"]["foma"][JOINT]["mean"]),
+    }
     return (
         f"NO2 with scaled singular values, error at λ = 1 and its least. Training rows: {train}. "
         f"Test rows: {test}. FOMA is lower than plain training at its settings for {lower[0]} and "
-        f"{lower[1]} of 100 values of λ. (The paper: the least is near λ = 0.5, FOMA is lower for "
-        "all.) The targets take part in the scaling: on test rows the plain net's error at λ = 0 "
-        f"is {alone['at_0']:.3f} instead of {alone['at_1']:.3f} where the inputs alone are scaled, "
-        f"but {kept['at_0']:.3f} where inputs scaled with the targets predict the original ones. "
+        f"{lower[1]} of 100 values of λ. {judge(claims)} The targets take part in the scaling: on "
+        f"test rows the plain net's error at λ = 0 is {alone['at_0']:.3f} instead of "
+        f"{alone['at_1']:.3f} where the inputs alone are scaled, but {kept['at_0']:.3f} where "
+        "inputs scaled with the targets predict the original ones. "
         "Modes of the density of the inputs: "
         + ", ".join(f"{len(found)} at λ = {lam}" for lam, found in modes)
         + " (the paper: 1 at 0, 2 at 1)."

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from regaug.formatting import count
 from regaug.reproduction.figures import sweep, trainings
-from regaug.reproduction.figures.base import Figure, Numbers, Plan, compact
+from regaug.reproduction.figures.base import Figure, Numbers, Plan, compact, judge
 from regaug.reproduction.figures.drawing import Panels
 from regaug.reproduction.figures.sweep import INPUTS, JOINT, summary
 from regaug.reproduction.figures.trainings import SAME, foma_settings, take_evenly
@@ -51,18 +51,21 @@ def paint(axes: Panels, data: Numbers) -> None:
 
 def caption(data: Numbers) -> str:
     """Say where the errors are least, and what becomes of it when no target takes part."""
-    words = []
+    words, claims = [], {}
     for name, parts in data["errors"].items():
         nets = parts["test"]
         foma, erm = (summary(nets[way][JOINT]) for way in ("foma", SAME))
         control = summary(nets[SAME][INPUTS])
+        curves = [nets[way][JOINT]["mean"] for way in ("foma", SAME)]
+        claim = f"on {NAMES[name]} the error is highest at λ = 1, for both nets"
+        claims[claim] = all(max(curve) == curve[-1] for curve in curves)
         words.append(
             f"{NAMES[name]}, test rows: from λ = 1 to 0 the error goes from {erm['at_1']:.3g} to "
             f"{erm['at_0']:.3g} for the plain net and from {foma['at_1']:.3g} to "
             f"{foma['at_0']:.3g} for FOMA's; where the inputs alone are scaled, without the "
             f"targets, the plain net's goes to {control['at_0']:.3g}."
         )
-    return f"{' '.join(words)} (The paper: the error is highest at λ = 1, for both nets.)"
+    return f"{' '.join(words)} {judge(claims)}"
 
 
 def _sweep_crimes(plan: Plan) -> Numbers:

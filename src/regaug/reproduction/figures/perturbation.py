@@ -18,7 +18,7 @@ from regaug.augment.joint import joint_dimension, joint_rows
 from regaug.data import load
 from regaug.formatting import count
 from regaug.functional.spectral import scale_singular_values
-from regaug.reproduction.figures.base import Figure, Numbers, Plan, compact
+from regaug.reproduction.figures.base import Figure, Numbers, Plan, compact, judge
 from regaug.reproduction.figures.drawing import COLORS, INK, Panels
 from regaug.reproduction.figures.trainings import foma_settings
 from regaug.samplers import NearestBatchSampler
@@ -83,13 +83,19 @@ def caption(data: Numbers) -> str:
     """Say by how much the smallest values change."""
     change = {name: 100 * (ratio[0] - 1) for name, ratio in data["smallest"].items()}
     first = {name: 100 * (ratio[0] - 1) for name, ratio in data["largest"].items()}
+    claims = {
+        "noise changes small values most and stays within the bounds": (
+            abs(change["noise"]) > abs(first["noise"]) and data["share_inside"] == 1
+        ),
+        "FOMA moves the small values alone": first["foma"] == 0,
+    }
     return (
         f"Noise of {SIGMA} changes the smallest singular value of a batch of NO2 by "
         f"{change['noise']:+.0f} % and the largest by {first['noise']:+.1f} %; of the values "
         f"beyond the cut it raises {100 * data['share_risen']:.1f} %. FOMA changes the smallest by "
         f"{change['foma']:+.0f} % with λ = 0.5 and by {change['grown']:+.0f} % with λ = 1.5, and "
         f"the largest by {first['foma']:+.1f} %. With noise, {100 * data['share_inside']:.1f} % of "
-        "all values are within the bounds of theorem 1."
+        f"all values are within the bounds of theorem 1. {judge(claims)}"
     )
 
 
