@@ -136,6 +136,11 @@ def test_the_worth_of_methods_is_what_the_field_says():
     assert "no method can be told" in measured._worth_of_methods([], [])[0]
 
 
+def test_the_steps_of_a_study_are_measured_against_its_ensemble_of_plain_training():
+    lines = [line for line in measured.make_worth_of_steps() if "ensemble of plain" in line]
+    assert lines == ["| ensemble of plain training | +0.0 % | +0.0 to +0.0 |"]
+
+
 def test_what_the_advice_rests_on_is_what_was_measured():
     field = (PROJECT / "docs" / "field.md").read_text()
     mend = "docs/which_method.md and the README say otherwise"
