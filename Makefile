@@ -5,9 +5,12 @@ READY := $(VENV)/.ready
 DOCS_READY := $(VENV)/.docs-ready
 # On all cores. The tests of a file share fixtures, so one worker does them.
 PYTEST := $(BIN)/python -m pytest --numprocesses logical --dist loadfile
+# What was run with the oldest versions.
+OLDEST := tests/functional tests/augment tests/samplers tests/test_methods.py tests/cli/test_fit.py \
+	tests/ensemble tests/runs tests/integrations/sklearn
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all fuzz coverage check format bench pictures findings field tables docs docs-check wheel surface clean
+.PHONY: help setup demo test test-all test-oldest fuzz coverage check format bench pictures findings field tables docs docs-check wheel surface clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/ -/'
@@ -27,6 +30,11 @@ test: $(READY)  ## run the tests and the examples in the docs, on all cores
 
 test-all: $(READY)  ## the same with the slow tests
 	$(PYTEST)
+
+test-oldest:  ## run a part of the tests with the oldest versions that are promised, in .venv-oldest
+	$(PYTHON) -m venv $(VENV)-oldest
+	$(VENV)-oldest/bin/python -m pip install --quiet --constraint constraints-oldest.txt --editable ".[dev]"
+	$(VENV)-oldest/bin/python -m pytest -m "not slow and not site" $(OLDEST)
 
 fuzz: $(READY)  ## read changed tables, models, studies and checkpoints for 15 minutes
 	$(BIN)/python -m tests.fuzz --seconds 900
@@ -77,4 +85,4 @@ surface: $(READY)  ## write tests/api_surface.json: the public names and how the
 	$(BIN)/python -m tests.surface
 
 clean:  ## remove everything that make created
-	rm -rf $(VENV) runs site build dist docs/api docs/api.rst docs/examples src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-oldest runs site build dist docs/api docs/api.rst docs/examples src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

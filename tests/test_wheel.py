@@ -87,7 +87,10 @@ def test_the_source_distribution_holds_tests_docs_and_what_was_tested(built):
     with tarfile.open(archive) as held:
         names = {name.split("/", 1)[-1] for name in held.getnames()}
     wanted = {"CHANGELOG.md", "LICENSE", "README.md", "Makefile", "constraints.txt", "SECURITY.md"}
-    assert wanted | {"tests/test_wheel.py", "docs/index.md", "CITATION.cff"} <= names
+    assert (
+        wanted | {"constraints-oldest.txt", "tests/test_wheel.py", "docs/index.md", "CITATION.cff"}
+        <= names
+    )
     assert not [name for name in names if "__pycache__" in name or name.startswith(".venv")]
 
 

@@ -83,6 +83,10 @@ def fixed_dimension(name: str, choice: Dimension | None, fitted: Tensor) -> int:
     return int(fitted)
 
 
+# A compiled step of torch 2.6 cannot branch on a tensor's count of changes; 2.13 can.
+_COMPILES_COUNTS = torch.__version__ >= "2.13"
+
+
 class Known(Generic[T]):
     """Something that was found out about tensors, as long as they are what they were."""
 
@@ -94,6 +98,8 @@ class Known(Generic[T]):
 
     def of(self, *tensors: Tensor) -> T | None:
         """Return what is known of these tensors; None if they are others or have been changed."""
+        if torch.compiler.is_compiling() and not _COMPILES_COUNTS:
+            return None  # found out once more
         for tensor, known, version in zip(tensors, self._tensors, self._versions, strict=False):
             if tensor is not known or _version(tensor) != version:
                 return None

@@ -28,6 +28,10 @@ class Parts(NamedTuple):
 
 
 NONE = Parts()
+# torch 2.6 cannot tell whether there are such hooks: there they may always be.
+_top_hooks: Callable[[bool], object] = getattr(
+    torch._C._autograd, "_top_saved_tensors_default_hooks", lambda _: True
+)
 
 
 class _Kept:
@@ -49,7 +53,7 @@ def may_be_needed() -> bool:
     # again while autograd does, or with such hooks.
     return not torch.compiler.is_compiling() and (
         not torch.is_grad_enabled()
-        or torch._C._autograd._top_saved_tensors_default_hooks(False) is not None
+        or _top_hooks(False) is not None
         or torch._C._current_graph_task_id() != -1
     )
 

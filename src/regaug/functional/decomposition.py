@@ -37,7 +37,11 @@ class Spectrum:
     levels: list[float] | None = field(init=False)
 
     def __post_init__(self) -> None:
-        self.levels = self.values.tolist() if self.values.ndim == 1 else None
+        self.levels = None
+        if self.values.ndim == 1:
+            # torch 2.6 reads a tensor of torch.func one number at a time, and no list of them.
+            wrapped = is_gradtrackingtensor(self.values)
+            self.levels = [v.item() for v in self.values] if wrapped else self.values.tolist()
 
     def rank_at_share(self, rho: float | Tensor) -> int | Tensor:
         """Return :func:`rank_at_share` of the singular values of ``a``."""

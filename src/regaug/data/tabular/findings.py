@@ -129,8 +129,12 @@ def _is_prose(texts: Texts) -> bool:
 
 def _find_flags(series: "pd.Series", texts: Texts) -> Finding | None:
     """Find true and false, where at least one of them has several spellings."""
+    import pyarrow as pa
+
     is_there = ~texts.is_gap & (texts.rows > 0)
-    written = texts.written.filter(is_there).to_pylist() if is_there.sum() <= _MANY else []
+    written = (
+        texts.written.filter(pa.array(is_there)).to_pylist() if is_there.sum() <= _MANY else []
+    )
     spelled = {text.lower() for text in written}
     if len(set(written)) < 3 or not spelled <= TRUE | FALSE or spelled <= {"0", "1"}:
         return None
@@ -143,9 +147,10 @@ def _find_flags(series: "pd.Series", texts: Texts) -> Finding | None:
 
 
 def _find_code(series: "pd.Series", texts: Texts) -> Finding | None:
+    import pyarrow as pa
     import pyarrow.compute as pc
 
-    present = texts.tidy.filter(~texts.is_gap & np.isnan(texts.known))
+    present = texts.tidy.filter(pa.array(~texts.is_gap & np.isnan(texts.known)))
     if not len(present) or not has_codes(present):
         return None
     zeros = pc.match_substring_regex(present, r"^0\d{2,}$")

@@ -105,7 +105,7 @@ class Posterior:
         change = torch.cholesky_inverse(factor).addmm_(weights, weights.T, alpha=-1.0)
         pull = slope.mul_(change).mul_(kernel.smooth * 5 / 3)
         gradient = np.empty_like(logs)
-        gradient[:-3] = pull.sum(dim=1) @ x.square() - (x * (pull @ x)).sum(dim=0)
+        gradient[:-3] = (pull.sum(dim=1) @ x.square() - (x * (pull @ x)).sum(dim=0)).numpy()
         gradient[-3] = 0.5 * kernel.smooth * smooth.mul_(change).sum()
         gradient[-2] = 0.5 * (kernel.noise - FLOOR) * change.diagonal().sum()
         gradient[-1] = 0.5 * kernel.linear * change.mul_(self._linear).sum()
