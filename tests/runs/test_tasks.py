@@ -147,7 +147,8 @@ def test_more_runs_epochs_rows_and_smaller_batches_are_estimated_to_take_longer(
     assert estimate_seconds([Run("p", "ridge", 0, 0)], TABLE) > estimate_seconds([], TABLE)
 
 
-def test_an_estimate_is_what_it_says():
+def test_an_estimate_is_what_it_says(monkeypatch):
+    monkeypatch.setattr("regaug.runs.tasks.slowness", lambda: 1.0)
     runs = [Run("p", "erm", 0, i, Settings(epochs=40, batch_size=8)) for i in range(3)]
     cost = Cost(step=0.5, sample=0.25)
     found = estimate_seconds(runs, {"p": replace(TABLE["p"], cost=cost)})
@@ -156,13 +157,23 @@ def test_an_estimate_is_what_it_says():
     assert found - estimate_seconds([], TABLE) == pytest.approx(epochs, rel=0.01)
 
 
+def test_a_slower_machine_is_estimated_to_take_longer(monkeypatch):
+    run = Run("p", "erm", 0, 0, Settings(epochs=40, batch_size=8))
+    found = []
+    for slowness in (1.0, 2.0):
+        monkeypatch.setattr("regaug.runs.tasks.slowness", lambda times=slowness: times)
+        train = TABLE["p"].splits[0].train
+        found.append((estimate_seconds([run], TABLE), estimate_baseline("ridge", train)))
+    assert found[1] == tuple(2 * seconds for seconds in found[0])
+
+
 def test_augmentations_and_slow_baselines_are_estimated_to_take_longer():
     settings = Settings(epochs=40, batch_size=8)
     plain, other = (
         estimate_seconds([Run("p", name, 0, 0, settings)], TABLE) for name in ("erm", "mixup")
     )
     assert plain < other < 1.5 * plain
-    names = ("mean", "ridge", "trees", "boosting")
+    names = ("mean", "ridge", "gp", "boosting", "trees")  # on few rows
     times = [estimate_seconds([Run("p", name, 0, 0)], TABLE) for name in names]
     assert times == sorted(times)
     assert times[0] == estimate_seconds([], TABLE)

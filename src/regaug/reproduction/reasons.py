@@ -116,9 +116,9 @@ def _about_idle(tables: Sequence[Measured]) -> Iterator[str]:
                 )
                 if formatting.short(line.figures[0].mean) != formatting.short(twin.figures[0].mean):
                     words += (
-                        ". By construction they are the same training, and after an epoch they agree to "
-                        "a millionth (`tests/reproduction/test_cuts.py`); what is between the two "
-                        "figures is likely rounding that has grown since"
+                        ". By construction they are the same training, and after an epoch they "
+                        "agree to a millionth (`tests/reproduction/test_cuts.py`); what is "
+                        "between the two figures is likely rounding that has grown since"
                     )
             yield f"{words}.\n"
 

@@ -23,6 +23,7 @@ from regaug.runs.processes import handling
 from regaug.runs.ray_cluster import Cluster
 from regaug.runs.record import RunRecord
 from regaug.runs.run import Run
+from regaug.runs.speed import slowness
 from regaug.runs.store import Store
 from regaug.runs.worker import Task, Worker
 from regaug.training.stacked import most_runs
@@ -30,17 +31,19 @@ from regaug.training.stacked import most_runs
 Executor = Literal["process", "ray"]
 Report = Callable[[Sequence[RunRecord]], None]
 
-# What begins with every command, in seconds, and what every training takes beside its epochs.
-_START, _RUN = 2.0, 0.04
+# In seconds, on the machine of regaug.runs.speed. What begins with every command, and what every
+# training takes beside its epochs.
+_START, _RUN = 2.0, 0.005
 # What baselines take on a small table, and for each number of a large one; and any other regressor.
 _BASELINES = {
     "mean": (0.0, 0.0),
     "last-value": (0.0, 0.0),
     "ridge": (0.02, 1e-7),
-    "boosting": (2.0, 3.6e-5),
-    "trees": (0.6, 5e-5),
+    "boosting": (0.2, 4e-5),
+    "trees": (0.3, 5e-5),
+    "gp": (0.1, 2e-5),
 }
-_REGRESSOR = (0.6, 2e-5)
+_REGRESSOR = (0.3, 2e-5)
 # Epochs that a run takes which may end early: a share of its own, and no fewer than the last.
 _STOPPED, _SOONEST = 0.27, 30.0
 # What augmentations take, in trainings without one: between 1.1 and 1.5 (benchmarks/costs.py).
@@ -167,7 +170,7 @@ def estimate_seconds(
         steps = max(1, n // run.settings.batch_size)
         own = _RUN + epochs * (steps * problem.cost.step + n * problem.cost.sample)
         total += own if run.method == "erm" else _AUGMENTED * own
-    return total
+    return total * slowness()
 
 
 def estimate_baseline(name: str, train: Part) -> float:
@@ -179,7 +182,7 @@ def estimate_baseline(name: str, train: Part) -> float:
         >>> estimate_baseline("mean", train) < estimate_baseline("boosting", train)
         True
     """
-    return _estimate_baseline(name, math.prod(train.x.shape))
+    return _estimate_baseline(name, math.prod(train.x.shape)) * slowness()
 
 
 def _estimate_baseline(name: str, numbers: int) -> float:
