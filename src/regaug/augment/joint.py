@@ -98,7 +98,7 @@ class Known(Generic[T]):
 
     def of(self, *tensors: Tensor) -> T | None:
         """Return what is known of these tensors; None if they are others or have been changed."""
-        if torch.compiler.is_compiling() and not _COMPILES_COUNTS:
+        if not _COMPILES_COUNTS and torch.compiler.is_compiling():
             return None  # found out once more
         for tensor, known, version in zip(tensors, self._tensors, self._versions, strict=False):
             if tensor is not known or _version(tensor) != version:
