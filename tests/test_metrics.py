@@ -28,6 +28,7 @@ from regaug.metrics import (
     r2,
     rmse,
 )
+from regaug.metrics.scores import _alike
 
 NAN, INF = math.nan, math.inf
 
@@ -341,6 +342,35 @@ def test_a_group_is_scored_as_its_rows_alone(labels):
         rows = torch.from_numpy(labels == label)
         assert scores.groups[str(label)] == evaluate(prediction[rows], target[rows])
     assert scores.rmse == evaluate(prediction, target).rmse
+
+
+@given(st.lists(st.integers(1, 40), min_size=1, max_size=8), st.integers(1, 3), st.booleans())
+def test_groups_of_any_sizes_are_scored_as_their_rows_alone(sizes, m, pooled):
+    labels = np.random.default_rng(0).permutation(np.repeat(np.arange(len(sizes)), sizes))
+    prediction, target = make(len(labels), m)
+    scores = evaluate(prediction, target, labels, pooled=pooled)
+    for number, size in enumerate(sizes):
+        rows, own = torch.from_numpy(labels == number), scores.groups[str(number)]
+        assert own.n == size
+        by_target = () if pooled or m == 1 else range(m)
+        assert len(own.targets) == len(by_target)
+        for place in by_target:
+            alone = evaluate(prediction[rows, place], target[rows, place])
+            for name in METRICS:
+                assert own.targets[place].value(name) == pytest.approx(alone.value(name))
+        alone = evaluate(prediction[rows], target[rows], pooled=True)
+        for name in METRICS if pooled or m == 1 else ():
+            assert own.value(name) == pytest.approx(alone.value(name))
+
+
+def test_groups_of_very_different_sizes_take_little_memory():
+    sizes = np.array([5000, 1, 1, 700, 3, 64, 63])
+    places = np.random.default_rng(0).permutation(np.repeat(np.arange(7), sizes))
+    found = list(_alike(places, 7))
+    assert sum(rows.size for _, rows, _ in found) < 2 * sizes.sum()
+    for numbers, rows, counts in found:
+        for number, own, is_counted in zip(numbers, rows, counts.numpy(), strict=True):
+            assert np.array_equal(np.sort(own[is_counted]), np.flatnonzero(places == number))
 
 
 def test_groups_of_numbers_are_in_their_order():

@@ -1,11 +1,12 @@
 """All metrics of some predictions: of all rows, by target, by group."""
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -165,7 +166,8 @@ def evaluate(
         )
     spread = None if check_flag("pooled", pooled) else spreads(target)
     if groups is None:
-        return _scores(prediction, target, spread)
+        (whole,) = _scores(prediction, target, spread)
+        return whole
     if not isinstance(groups, np.ndarray) or groups.shape != (len(target),):
         came = f"shape {groups.shape}" if isinstance(groups, np.ndarray) else type(groups).__name__
         raise ArgumentError(
@@ -176,12 +178,30 @@ def evaluate(
     labels, places = np.unique(
         groups.astype(str) if groups.dtype == object else groups, return_inverse=True
     )
-    members = (np.flatnonzero(places == place) for place in range(len(labels)))
-    by_group = {
-        str(label): _scores(prediction[rows], target[rows], spread, with_tenths=False)
-        for label, rows in zip(labels, members, strict=True)
-    }
-    return _scores(prediction, target, spread, by_group)
+    by_group = dict[str, Scores]()
+    for numbers, rows, counts in _alike(places, len(labels)):
+        parts = _scores(prediction[rows], target[rows], spread, counts, with_tenths=False)
+        by_group |= {str(labels[number]): own for number, own in zip(numbers, parts, strict=True)}
+    (whole,) = _scores(prediction, target, spread)
+    return replace(whole, groups={str(label): by_group[str(label)] for label in labels})
+
+
+def _alike(
+    places: NDArray[np.int64], count: int
+) -> Iterator[tuple[list[int], NDArray[np.int64], Tensor]]:
+    """Put groups of like sizes together: numbers, rows of each ``(groups, n)``, and which count.
+
+    What a group lacks to the size of the largest is filled up, by no more than it has itself.
+    """
+    order, sizes = np.argsort(places, kind="stable"), np.bincount(places, minlength=count)
+    starts = np.cumsum(sizes) - sizes
+    doublings = np.frexp(sizes)[1]  # of each: how many bits its size has
+    for doubling in np.unique(doublings):
+        numbers = np.flatnonzero(doublings == doubling)
+        own = np.arange(sizes[numbers].max())
+        counts = own < sizes[numbers, None]
+        rows = order[np.where(counts, starts[numbers, None] + own, starts[numbers, None])]
+        yield numbers.tolist(), rows, torch.from_numpy(counts)
 
 
 def _read_rare(
@@ -208,41 +228,68 @@ def _scores(
     prediction: Tensor,
     target: Tensor,
     spread: Tensor | None,
-    groups: Mapping[str, Scores] | None = None,
+    rows: Tensor | None = None,
     *,
     with_tenths: bool = True,
-) -> Scores:
-    """Return all metrics; errors are divided by a spread, or all targets count together if None."""
+) -> list[Scores]:
+    """Return all metrics of some parts at once, ``(parts, n, m)``, or of one, ``(n, m)``.
+
+    Errors are divided by a spread, or all targets count together if it is None.
+
+    Args:
+        prediction: What was predicted.
+        target: What was to be.
+        spread: Of each target ``(m,)``, or of each part's ``(parts, m)``.
+        rows: Which rows of a part count, ``(parts, n)``; None counts all.
+        with_tenths: Look at the tenths of the target's range as well.
+    """
+    if target.ndim == 2:
+        # In one order in memory, so that a target has the same sums alone and beside others.
+        prediction, target = prediction[None].contiguous(), target[None].contiguous()
+    n_parts, n, n_targets = target.shape
     values = {
-        name: metric(prediction, target, pooled=spread is None, spread=spread).item()
+        name: metric(prediction, target, rows=rows, pooled=spread is None, spread=spread).tolist()
         for name, metric in METRICS.items()
     }
-    defined: dict[str, Any] = {
-        name: None if math.isnan(value) else value for name, value in values.items()
-    }
-    targets: tuple[Scores, ...] = ()
-    if spread is not None and target.shape[1] > 1:
-        columns = [slice(place, place + 1) for place in range(target.shape[1])]
-        targets = tuple(
-            _scores(prediction[:, own], target[:, own], None, with_tenths=with_tenths)
-            for own in columns
+    of_targets: list[tuple[Scores, ...]] = [()] * n_parts
+    tenths: list[tuple[Tenth, ...]] = [()] * n_parts
+    if spread is not None and n_targets > 1:
+        of_prediction, of_target = (
+            part.mT.contiguous().reshape(-1, n, 1) for part in (prediction, target)
         )
-    rare = {name: defined.pop(name) for name in RARE_METRICS}
-    return Scores(
-        len(target),
-        n_zero=int((target == 0).sum()),
-        groups=groups or {},
-        targets=targets,
-        rare=rare,
-        tenths=_tenths(prediction, target) if with_tenths and not targets else (),
-        **defined,
-    )
+        own = None if rows is None else rows.repeat_interleave(n_targets, dim=0)
+        found = _scores(of_prediction, of_target, None, own, with_tenths=with_tenths)
+        of_targets = [tuple(found[at : at + n_targets]) for at in range(0, len(found), n_targets)]
+    elif with_tenths:
+        tenths = _tenths(prediction, target)
+    is_counted = torch.ones(n_parts, n, dtype=torch.bool) if rows is None else rows
+    n_zero = ((target == 0) & is_counted[..., None].to(target.device)).sum(dim=(1, 2)).tolist()
+    scores = []
+    for part, count in enumerate(is_counted.sum(dim=1).tolist()):
+        defined: dict[str, Any] = {
+            name: None if math.isnan(own[part]) else own[part] for name, own in values.items()
+        }
+        rare = {name: defined.pop(name) for name in RARE_METRICS}
+        scores.append(
+            Scores(
+                count,
+                n_zero=n_zero[part],
+                targets=of_targets[part],
+                rare=rare,
+                tenths=tenths[part],
+                **defined,
+            )
+        )
+    return scores
 
 
-def _tenths(prediction: Tensor, target: Tensor) -> tuple[Tenth, ...]:
+def _tenths(prediction: Tensor, target: Tensor) -> list[tuple[Tenth, ...]]:
     found = by_tenth(prediction, target)
-    lines = zip(found.n.tolist(), found.at.tolist(), found.mse.sqrt().tolist(), strict=True)
-    return tuple((int(n), _known(at), _known(rmse)) for n, at, rmse in lines)
+    parts = zip(found.n.tolist(), found.at.tolist(), found.mse.sqrt().tolist(), strict=True)
+    return [
+        tuple((int(n), _known(at), _known(rmse)) for n, at, rmse in zip(*own, strict=True))
+        for own in parts
+    ]
 
 
 def _known(value: float) -> float | None:
