@@ -169,10 +169,12 @@ def test_a_slower_machine_is_estimated_to_take_longer(monkeypatch):
 
 def test_augmentations_and_slow_baselines_are_estimated_to_take_longer():
     settings = Settings(epochs=40, batch_size=8)
-    plain, other = (
-        estimate_seconds([Run("p", name, 0, 0, settings)], TABLE) for name in ("erm", "mixup")
+    plain, other, foma = (
+        estimate_seconds([Run("p", name, 0, 0, settings)], TABLE)
+        for name in ("erm", "mixup", "foma-rho")
     )
     assert plain < other < 1.5 * plain
+    assert other < foma < 2.5 * plain
     names = ("mean", "ridge", "gp", "boosting", "trees")  # on few rows
     times = [estimate_seconds([Run("p", name, 0, 0)], TABLE) for name in names]
     assert times == sorted(times)
