@@ -1,4 +1,4 @@
-"""A fit beside two busy processes: threads that spin while they wait would bring it to a halt."""
+"""Work beside two busy processes: threads that spin while they wait would bring it to a halt."""
 
 import os
 import subprocess
@@ -32,6 +32,14 @@ def fit(n):
     info = Info("rows", task="table", metric="rmse", split="At random.")
     split = ArrayData(x[:n], y[:n], info=info).split(seed=0)
     fit_many(split, "mixup", [Settings(epochs=1, seed=seed) for seed in range(4)])
+""",
+    "compare -j 2": """
+from regaug import compare
+from regaug.data import ArrayData, Info
+def fit(n):
+    info = Info("rows", task="table", metric="rmse", split="At random.")
+    rows = ArrayData(x[: max(n // 20, 60)], y[: max(n // 20, 60)], info=info)
+    compare(rows, methods=["erm", "mixup"], trials=2, splits=2, jobs=2)
 """,
 }
 _END = """

@@ -5,7 +5,10 @@ import json
 import os
 import re
 import signal
+import time
 from dataclasses import replace
+from importlib import import_module
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -14,12 +17,15 @@ from typer.testing import CliRunner
 
 import regaug
 from regaug import _files
+from regaug.cli import options
 from regaug.cli.main import app
 from regaug.data import load, read_table
 from regaug.ensemble import Ensemble, blend, entry
 from regaug.formatting import number
-from regaug.training import recipe
+from regaug.training import Settings, recipe
 
+# Modules whose names are those of what they hold.
+command, ensemble_fit = import_module("regaug.cli.fit"), import_module("regaug.ensemble.fit")
 QUICK = ("--method", "erm", "--members", 2)
 
 
@@ -186,6 +192,41 @@ def test_it_says_how_long_it_takes_and_what_the_time_did_not_allow(run, tmp_path
     assert "gp, mixup" in notes[0]
     result = run("fit", "synthetic-sine", *QUICK, "--out", tmp_path / "nets")
     assert "At most 200 epochs; this takes about" in result.stderr
+
+
+def test_no_more_time_is_left_than_there_is(monkeypatch):
+    told = []
+    words = {"method": "erm", "members": 2, "max_minutes": 0.02, "progress": told.append}
+    monkeypatch.setattr("regaug.ensemble.fit.estimate_seconds", lambda runs, problems: 1e6)
+    regaug.fit(load("synthetic-sine", n=60), **words)
+    assert told[0].seconds_left <= 1.2
+
+
+def test_the_pace_of_epochs_is_not_that_of_what_comes_before_them(monkeypatch):
+    told, now = [], iter([0.0, 300.0, 301.0, 302.0])
+    monkeypatch.setattr(ensemble_fit, "time", SimpleNamespace(monotonic=lambda: next(now)))
+    split = load("synthetic-sine", n=60).split(seed=0)
+    with ensemble_fit._told(told.append, "erm", split, Settings(epochs=10), 2) as tell:
+        for _ in range(3):
+            tell()
+    assert [own.seconds_left for own in told[1:]] == [2700.0, 8.0, 7.0]
+
+
+def test_something_is_said_at_once_of_a_large_table(run, houses, tmp_path, monkeypatch):
+    monkeypatch.setattr(options, "_LARGE", 1)
+    monkeypatch.setattr(command, "_LOOK", 0.01)
+    monkeypatch.setattr(command, "_PAUSE", 0.05)
+    real = entry.fit
+
+    def slow(*given, **options):
+        time.sleep(0.3)  # as columns of millions of rows take to be encoded
+        return real(*given, **options)
+
+    monkeypatch.setattr(entry, "fit", slow)
+    words = ("fit", houses, "--target", "price", *QUICK, "--out", tmp_path / "model")
+    said = run(*words).stderr.splitlines()
+    assert said[0] == f"Reading {houses}: 0 MB."
+    assert any(re.fullmatch(r"Getting the rows ready: .* passed\.", line) for line in said)
 
 
 def test_a_report_is_written_beside_the_model(run, fails, houses, tmp_path):

@@ -10,9 +10,9 @@ import pytest
 
 from regaug import _files
 from regaug.cli import main as module
-from regaug.cli.formulas import as_text
 from regaug.data import read_table
 from regaug.data.tabular import sources
+from regaug.data.tabular.formulas import as_text
 from regaug.exceptions import DataError, FileError
 from regaug.formatting import TextTable, printable
 

@@ -255,8 +255,8 @@ def test_a_missing_folder_is_made_and_a_file_is_no_folder(run, fails, files, mod
 
 
 def test_a_failed_write_leaves_what_was_there(fails, files, model, tmp_path, monkeypatch):
-    def break_off(frame, path, **options):
-        path.write_text("half a")
+    def break_off(frame, file, **options):
+        file.write("half a")
         raise OSError(28, "No space left on device")
 
     out = tmp_path / "out.csv"

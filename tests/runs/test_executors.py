@@ -1,5 +1,6 @@
 """Who does the work: every task once, in order, none that is done, none after the end."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import torch
 from regaug.data.datasets.synthetic import make_manifold
 from regaug.exceptions import ArgumentError, RegaugError
 from regaug.problems import Problem
-from regaug.runs import executors
+from regaug.runs import entrance
 from regaug.runs.executors import pending, run_here, run_in_processes
 from regaug.runs.run import Run
 from regaug.runs.tasks import make_tasks
@@ -24,6 +25,13 @@ class Echo:
 
     def do(self, task):
         return [(task, torch.get_num_threads())]
+
+
+class Deadly:
+    """Is a task that ends the process that is given it."""
+
+    def __reduce__(self):
+        return signal.raise_signal, (signal.SIGKILL,)
 
 
 def never(task=None):
@@ -115,10 +123,9 @@ def test_an_error_in_a_process_arrives_here():
 
 @pytest.mark.serial
 @pytest.mark.slow
-def test_a_process_that_is_killed_is_an_error_that_says_what_to_do(monkeypatch):
-    monkeypatch.setattr(executors, "_do", signal.raise_signal)
+def test_a_process_that_is_killed_is_an_error_that_says_what_to_do():
     worker, _ = make_work()
-    work = run_in_processes(worker, [signal.SIGKILL], jobs=2)
+    work = run_in_processes(worker, [Deadly()], jobs=2)
     with pytest.raises(RegaugError, match=r"ended from outside.*continue .* fewer jobs"):
         list(work)
 
@@ -131,9 +138,54 @@ def test_what_cannot_be_sent_to_a_process_is_told_with_the_way_out():
 
 
 def test_a_process_that_was_not_started_for_this_says_so(monkeypatch):
-    monkeypatch.setattr(executors, "_worker", None)
+    monkeypatch.setattr(entrance, "_worker", None)
     with pytest.raises(RegaugError, match="has not been started by run_in_processes"):
-        executors._do(())
+        entrance.do(b"")
+
+
+# What a limit does to one library of many, in workers alone.
+BROKEN = """
+import sys
+
+class Broken:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            raise {error}
+
+if any("multiprocessing" in word for word in sys.orig_argv):
+    sys.meta_path.insert(0, Broken())
+"""
+
+
+@pytest.mark.serial
+@pytest.mark.parametrize(
+    ("module", "error", "words"),
+    [
+        ("torch", 'ImportError("no")', "A worker process could not be started (ImportError: no)."),
+        ("torch", "MemoryError()", "A worker process could not be started (MemoryError). If that"),
+        (
+            "scipy.linalg",  # when there is something to do
+            'ImportError("libx.so: failed to map segment from shared object")',
+            "There is not enough memory, or a limit forbids it (ulimit -v). Use fewer jobs (-j)",
+        ),
+    ],
+)
+def test_a_worker_that_cannot_import_what_it_needs_says_so_in_a_sentence(
+    tmp_path, module, error, words
+):
+    (tmp_path / "sitecustomize.py").write_text(BROKEN.format(module=module, error=error))
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    study = ["compare", "synthetic-sine", "--quick", "--methods", "mixup", "-j", "2", "--out"]
+    done = subprocess.run(
+        [sys.executable, "-m", "regaug", *study, str(tmp_path / "runs")],
+        env=os.environ | {"PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert done.stderr.splitlines()[-1].startswith(f"Error: {words}")
 
 
 HEARTBEAT = """

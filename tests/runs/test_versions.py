@@ -7,7 +7,7 @@ import pytest
 
 import regaug
 from regaug.exceptions import RegaugError, StoreError
-from regaug.runs import executors
+from regaug.runs import entrance
 from regaug.runs.record import RunRecord
 from regaug.runs.run import Run
 from regaug.runs.store import STUDY, Store
@@ -27,11 +27,11 @@ def test_a_worker_of_the_same_versions_is_welcome():
 
 
 def test_a_process_that_has_another_regaug_than_its_parent_is_refused(monkeypatch):
-    monkeypatch.setattr(executors, "_worker", object())
-    monkeypatch.setattr(executors, "_wanted", {**own_versions(), "regaug": "99"})
+    monkeypatch.setattr(entrance, "_worker", object())
+    monkeypatch.setattr(entrance, "_wanted", {**own_versions(), "regaug": "99"})
     words = f"has regaug {regaug.__version__}, and this is regaug 99 on "
     with pytest.raises(RegaugError, match=re.escape(words)):
-        executors._do(())
+        entrance.do(b"")
 
 
 def test_a_study_that_another_regaug_has_begun_is_not_continued(tmp_path):

@@ -242,6 +242,10 @@ def test_a_reference_to_no_tensor_is_named(saved):
     forge(saved, {"net": {"$tensor": "net.bias"}})
     with pytest.raises(FileError, match=r"saved: the tensor 'net\.bias' is missing"):
         read_state(saved)
+    forge(saved, {"net": {"$tensor": 10_000 * "a"}})
+    with pytest.raises(FileError, match="is missing") as caught:
+        read_state(saved)
+    assert len(str(caught.value)) < 1_000
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from regaug.metrics import Scores
 
 
-# Seconds between two looks at the clock.
-_LOOK = 2.0
+# Seconds between two looks at the clock, and between two lines while nothing is trained yet.
+_LOOK, _PAUSE = 2.0, 10.0
 
 
 def fit(
@@ -103,11 +103,11 @@ def fit(
     page = None
     if report is not None:
         page = report_output(report, inputs=inputs, force=force, name="--report")
+    if method is not None:
+        entry.check_method(method)
     data = options.open_data(
         source, target=target, group=group, time=time, drop=drop, encoding=encoding
     )
-    if method is not None:
-        entry.check_method(method)
     found = None if study is None else Study.open(study)
     if isinstance(data, Table):  # what was read, and what may be wrong with it, comes first
         typer.echo(data.summary, err=True)
@@ -184,6 +184,7 @@ def _shown() -> Iterator[Callable[["FitProgress"], None]]:
     from regaug.training.bar import bar_from_first_call
 
     is_over, begin = threading.Event(), clock.monotonic()
+    said = begin
     last: list[tuple[FitProgress, float]] = []
     with bar_from_first_call("run") as show:
 
@@ -197,9 +198,14 @@ def _shown() -> Iterator[Callable[["FitProgress"], None]]:
             show(progress.done, progress.total, progress.words, progress.unit)
 
         def go_on() -> None:
+            nonlocal said
             while not is_over.wait(_LOOK):
+                now = clock.monotonic()
+                if not last and now - said >= _PAUSE:
+                    said = now
+                    words = f"Getting the rows ready: {duration(now - begin)} passed."
+                    typer.echo(words, err=True)
                 for progress, told in last:
-                    now = clock.monotonic()
                     left = duration(max(0.0, progress.seconds_left - (now - told)))
                     words = f"{duration(now - begin)} passed, about {left} left"
                     show(progress.done, progress.total, words, progress.unit)

@@ -15,7 +15,7 @@ import typer
 from regaug._outputs import Output
 from regaug._registry import unknown
 from regaug.cli import names
-from regaug.exceptions import ArgumentError, DataError, UnknownNameError
+from regaug.exceptions import ArgumentError, UnknownNameError
 from regaug.formatting import TextTable, printable
 
 if TYPE_CHECKING:
@@ -108,6 +108,7 @@ SafeCSV = Annotated[
     ),
 ]
 TABLES = (".csv", ".tsv", ".parquet")
+_LARGE = 2e7  # bytes of a table that takes seconds to be read
 
 
 def open_data(
@@ -137,6 +138,8 @@ def open_data(
     if (path.is_file() or is_piped) and not target:
         named = "the standard input" if is_piped else source
         raise UnknownNameError(f"Say which column of {named} to predict: --target NAME.")
+    if path.is_file() and path.stat().st_size >= _LARGE:
+        typer.echo(f"Reading {source}: {path.stat().st_size / 1e6:,.0f} MB.", err=True)
     try:
         return read_table(
             source,
@@ -235,26 +238,15 @@ def print_checks(checks: "Sequence[Check]") -> None:
 def write_table(frame: "pd.DataFrame", out: Output, *, safe: bool = False) -> None:
     """Write a pandas frame as CSV (``.csv``, ``.tsv``) or Parquet (``.parquet``).
 
-    With ``safe`` no cell of a CSV file is a formula: see :func:`regaug.cli.formulas.as_text`.
+    With ``safe`` no cell of a CSV file is a formula: see
+    :func:`regaug.data.tabular.formulas.as_text`.
     """
     from regaug._files import write_whole
-    from regaug.cli.formulas import without_formulas
-
-    ending = out.path.suffix.lower()
-    if safe and ending != ".parquet":
-        frame = without_formulas(frame)
+    from regaug.data.tabular.writer import TableWriter
 
     def write(temporary: Path) -> None:
-        if ending != ".parquet":
-            frame.to_csv(temporary, index=False, sep="\t" if ending == ".tsv" else ",")
-            return
-        try:
-            frame.to_parquet(temporary, index=False)
-        except (TypeError, ValueError) as error:  # Arrow's errors are children of these
-            reason = str(error).splitlines()[0]
-            raise DataError(
-                f"The table cannot be written as Parquet: {reason} Write a .csv file instead."
-            ) from error
+        with TableWriter(temporary, out.path.suffix, safe=safe) as writer:
+            writer.write(frame)
 
     out.check()
     write_whole(out.path, write)

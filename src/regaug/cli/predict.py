@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from regaug.cli.options import AsJSON, Encoding, Force, SafeCSV, output, print_json, write_table
+from regaug.cli.options import AsJSON, Encoding, Force, SafeCSV, output, print_json
 from regaug.formatting import percent, sentences
 
 
@@ -53,31 +53,36 @@ def predict(
     Example: regaug predict model/ new.csv -o predicted.csv
     """
     from regaug.cli.scores import as_plain, show_scores
-    from regaug.data.tabular.sources import read_cells, read_gaps, typed
-    from regaug.data.tabular.unusable import describe, find_unusable
+    from regaug.data.tabular.unusable import describe
     from regaug.ensemble import Ensemble
-    from regaug.exceptions import DataError
+    from regaug.ensemble.table_file import TableProgress, predict_table
+    from regaug.training.bar import bar_from_first_call
 
     place = output(out, Path(source), model, force=force)
     ensemble = Ensemble.load(model)
     level = ensemble.usual_interval if interval is None else interval
-    cells = read_cells(source, encoding=encoding)
-    # A model of a named data set was fitted on an array: its columns have an order and no names.
-    encoder = ensemble.preparation.encoder
-    rows = read_gaps(cells) if encoder else typed(cells).to_numpy()
-    unusable = [] if encoder is None else find_unusable(encoder, rows)
-    if strict and unusable:
-        raise DataError(f"{describe(unusable)} Correct them, or leave out --strict.")
-    prediction = ensemble.predict(rows, interval=level)
-    # Cells of a text file as they stand there: 007 is not 7, and NA is no gap.
-    frame = typed(cells) if place.path.suffix.lower() == ".parquet" else cells.frame
-    write_table(prediction.to_frame(frame), place, safe=safe_csv)
+    with bar_from_first_call("percent") as show:
+
+        def observe(progress: TableProgress) -> None:
+            show(int(100 * progress.share), 100, progress.words)
+
+        found = predict_table(
+            ensemble,
+            source,
+            place,
+            interval=level,
+            encoding=encoding,
+            strict=strict,
+            safe=safe_csv,
+            observer=observe,
+        )
+    unusable, prediction = found.unusable, found.prediction
     if as_json:
-        found = {"rows": len(frame), "written": str(place.path), "replaces": place.replaces}
+        facts = {"rows": found.rows, "written": str(place.path), "replaces": place.replaces}
         named = [cell.to_dict() for cell in unusable]
-        print_json({**found, "interval": level, "unusable": named, **as_plain(prediction)})
+        print_json({**facts, "interval": level, "unusable": named, **as_plain(prediction)})
         return
-    written = f"{len(frame):,} rows predicted; written to {place.path}."
+    written = f"{found.rows:,} rows predicted; written to {place.path}."
     typer.echo(sentences(written, place.remark))
     if unusable:
         typer.echo(f"{describe(unusable)} Counted as missing; --strict refuses them.")

@@ -2,7 +2,7 @@
 
 import time as clock
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ from regaug._registry import lookup
 from regaug.data.base import Data
 from regaug.data.tabular.table import open_table
 from regaug.ensemble.blend import BASELINES, fit_blend
-from regaug.ensemble.candidates import Observer
+from regaug.ensemble.candidates import FitProgress, Observer
 from regaug.ensemble.contents import AUTO, NETS
 from regaug.ensemble.fit import fit_ensemble
 from regaug.ensemble.model import Ensemble
@@ -110,7 +110,7 @@ def fit(
     table = open_table(data, target=target, group=group, time=time, drop=drop)
     if quick:
         table = some_rows(check_table(table), QUICK_ROWS, seed=seed)
-    with _observer(progress) as observer:
+    with _observer(progress, late) as observer:
         if method in BLENDS:
             return fit_blend(
                 table,
@@ -157,10 +157,26 @@ def check_method(method: str) -> str:
 
 
 @contextmanager
-def _observer(progress: bool | Observer | None) -> Iterator[Observer | None]:
-    """Give what is told how far a fit has come; a progress bar if only that is asked for."""
-    if progress is not True:
-        yield progress or None
+def _observer(progress: bool | Observer | None, late: float | None) -> Iterator[Observer | None]:
+    """Give what is told how far a fit has come; a progress bar if only that is asked for.
+
+    No more time is left than until ``late``, in seconds since 1970, if that is given.
+    """
+    if not progress:
+        yield None
         return
-    with bar_from_first_call("run") as show:
-        yield lambda event: show(event.done, event.total, event.words, event.unit)
+    with ExitStack() as stack:
+        tell = progress
+        if not callable(tell):
+            show = stack.enter_context(bar_from_first_call("run"))
+
+            def tell(event: FitProgress) -> None:
+                show(event.done, event.total, event.words, event.unit)
+
+        def observe(event: FitProgress) -> None:
+            if late is not None:
+                left = min(event.seconds_left, max(0.0, late - clock.time()))
+                event = replace(event, seconds_left=left)
+            tell(event)
+
+        yield observe

@@ -123,9 +123,15 @@ def _told(
     def tell(epochs: int, seconds: float) -> None:
         observer(FitProgress(epochs, total, seconds, method if epochs else "", unit="epoch"))
 
+    first = start
+
     def next_epoch() -> None:
-        epochs = min(next(done), total)
-        tell(epochs, (time.monotonic() - start) / epochs * (total - epochs))
+        nonlocal first
+        epochs, now = min(next(done), total), time.monotonic()
+        # What is done before the first epoch, once, takes minutes on millions of rows.
+        pace = (now - start) if epochs == 1 else (now - first) / (epochs - 1)
+        first = now if epochs == 1 else first
+        tell(epochs, pace * (total - epochs))
 
     runs = [Run(method, method, 0, settings.seed, settings)] * members
     cost = Cost.of_table(split.train.x.shape[1], split.train.y.shape[1])

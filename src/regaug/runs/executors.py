@@ -1,34 +1,28 @@
 """Who does the work of a study: processes on this machine, or a Ray cluster."""
 
-import os
 import pickle
 import signal
-import socket
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from multiprocessing import parent_process
 from multiprocessing.connection import Connection
-from multiprocessing.synchronize import Lock
 from typing import TypeVar
 
 from regaug.exceptions import ArgumentError, RegaugError
+from regaug.runs.entrance import begin, do
 from regaug.runs.processes import handling, process_context, without_script
 from regaug.runs.record import RunRecord
-from regaug.runs.registrations import pack, unpack
-from regaug.runs.threads import one_thread, use_one_thread
-from regaug.runs.versions import check_worker, own_versions
+from regaug.runs.registrations import pack
+from regaug.runs.threads import one_thread
+from regaug.runs.versions import own_versions
 from regaug.runs.worker import Task, Worker
 
 T = TypeVar("T")  # a task that has been started
-# Of this process, if it is a worker, and the versions of the one that has started it.
-_worker: Worker | None = None
-_wanted: Mapping[str, str] = {}
 
 
 def pending(
@@ -81,7 +75,7 @@ class Pool:
         # processes of a terminal; the one that was started by hand decides what to do.
         script = nullcontext() if self.needs_script else without_script()
         with handling(signal.SIGINT, signal.SIG_IGN), script:
-            return self.processes.submit(_do, task)
+            return self.processes.submit(do, pickle.dumps(task))
 
 
 @contextmanager
@@ -104,7 +98,7 @@ def process_pool(worker: Worker, jobs: int) -> Iterator[Pool]:
     ours, theirs = context.Pipe(duplex=False)
     threading.Thread(target=_hand_out, args=(theirs, given, jobs), daemon=True).start()
     try:
-        with ProcessPoolExecutor(jobs, context, _start, (ours, context.Lock())) as processes:
+        with ProcessPoolExecutor(jobs, context, begin, (ours, context.Lock())) as processes:
             yield Pool(processes, needs_script=b"__main__" in given)
     finally:
         ours.close()  # which ends the thread, if not all were started
@@ -165,30 +159,3 @@ def _hand_out(pipe: Connection, given: bytes, times: int) -> None:
     with pipe, suppress(OSError):
         for _ in range(times):
             pipe.send_bytes(given)
-
-
-def _start(pipe: Connection, turn: Lock) -> None:
-    global _worker, _wanted
-    with pipe, turn:
-        given = pipe.recv_bytes()
-    _worker, registrations, _wanted = pickle.loads(given)  # noqa: S301 - of who started this one
-    unpack(registrations)
-    use_one_thread()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # where processes do not inherit it
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    """End this process as soon as the one that has started it is gone, however it was ended."""
-    # What is under way would reach nobody, and the process would wait for more work for ever.
-    if (parent := parent_process()) is not None:
-        parent.join()
-        os._exit(1)
-
-
-def _do(task: Task) -> list[RunRecord]:
-    if _worker is None:
-        raise RegaugError("A worker process has not been started by run_in_processes.")
-    # Somebody may have installed another version since the study began.
-    check_worker(own_versions(), _wanted, socket.gethostname())
-    return _worker.do(task)

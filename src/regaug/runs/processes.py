@@ -17,7 +17,6 @@ from typing import TypeAlias
 Handler: TypeAlias = "Callable[[int, FrameType | None], None] | int | None"
 # What the libraries that NumPy, SciPy and scikit-learn bring along read when they are loaded.
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-_NEEDED = ["regaug.runs.worker", "regaug.training.baselines", "sklearn.ensemble"]
 _has_begun = False
 
 
@@ -33,7 +32,7 @@ def begin_early() -> None:
     before = {name: os.environ.get(name) for name in ONE_THREAD}
     os.environ.update(ONE_THREAD)
     try:
-        forkserver.set_forkserver_preload(_NEEDED)
+        forkserver.set_forkserver_preload(["regaug.runs.needed"])
         with handling(signal.SIGINT, signal.SIG_IGN):  # the copies inherit it
             forkserver.ensure_running()
     finally:

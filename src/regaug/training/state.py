@@ -130,7 +130,7 @@ def _unpack(tree: object, tensors: Mapping[str, Tensor]) -> object:
         return tree
     if "$tensor" in tree:
         if tree["$tensor"] not in tensors:
-            raise DataError(f"the tensor {tree['$tensor']!r} is missing.")
+            raise DataError(f"the tensor {tree['$tensor']!r:.80} is missing.")
         return tensors[tree["$tensor"]]
     if "$float" in tree:
         return float(tree["$float"])

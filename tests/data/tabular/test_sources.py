@@ -7,6 +7,8 @@ import sys
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -148,3 +150,25 @@ def test_what_pandas_writes_is_read_back(rows):
     found, _, _ = read_text(text.encode(), "t.csv")
     expected = [row for row in rows if row != ["one", "two", "three"]]
     assert found.to_numpy().tolist() == expected
+
+
+@pytest.mark.parametrize("name", ["h.feather", "h.parquet"])
+def test_texts_that_lie_where_there_is_nothing_are_refused(tmp_path, name):
+    """Arrow reads them from wherever that is, which ends the process at times."""
+    texts = [b"Oslo", b"Rome", b"Bern" if name == "h.feather" else b"\xff\xfe\xfd\xfc"] * 10
+    ends = np.cumsum([0, *map(len, texts)], dtype=np.int32)
+    buffers = [None, pa.py_buffer(ends.tobytes()), pa.py_buffer(b"".join(texts))]
+    column = pa.Array.from_buffers(pa.string(), len(texts), buffers)
+    table = pa.table({"city": column, "y": np.arange(30.0)})
+    if name == "h.parquet":
+        pq.write_table(table, tmp_path / name)
+    else:
+        with pa.ipc.new_file(tmp_path / name, table.schema) as file:
+            file.write_table(table)
+        before, after = ends.tobytes(), ends.copy()
+        after[-1] = 2**30
+        content = (tmp_path / name).read_bytes()
+        assert before in content
+        (tmp_path / name).write_bytes(content.replace(before, after.tobytes()))
+    with pytest.raises(DataError, match=rf"{name} cannot be read as .*Invalid"):
+        read_table(tmp_path / name, target="y")

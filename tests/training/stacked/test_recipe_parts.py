@@ -9,6 +9,7 @@ import torch
 from regaug.data.base import Part, Split
 from regaug.models import MLP
 from regaug.training import Machine, Settings, fit, fit_many
+from regaug.training.stacked import groundwork
 from regaug.training.stacked.groundwork import (
     PENALTIES,
     Groundwork,
@@ -232,6 +233,16 @@ def test_the_penalty_is_that_of_leaving_one_out(n, d, m):
                 left.append((x[row] @ own + offset - y[row, target]).square())
             errors.append(float(torch.stack(left).mean()))
         assert errors[chosen] == pytest.approx(min(errors), rel=1e-6)
+
+
+def test_penalties_that_are_tried_one_by_one_give_the_same_line(monkeypatch):
+    x = torch.randn(50, 4, generator=torch.manual_seed(0)).double()
+    y = torch.stack([x[:, 0], x.square().sum(1)], dim=1)
+    at_once = fit_linear(x, y)
+    monkeypatch.setattr(groundwork, "_MOST_LEFT", 1)
+    one_by_one = fit_linear(x, y)
+    torch.testing.assert_close(one_by_one.slope, at_once.slope, rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(one_by_one.offset, at_once.offset, rtol=1e-12, atol=1e-12)
 
 
 def test_columns_and_targets_that_do_not_vary_are_no_trouble():

@@ -155,6 +155,18 @@ def find_dates(
     return DateFormat(name, chosen), is_ambiguous, found[chosen]
 
 
+def read_clear(texts: Texts) -> Floats | None:
+    """Return the days since 1970 of texts that are the same in every order.
+
+    None if the order makes a difference to one of them, or none is a date.
+    """
+    parsed = parse(texts.tidy)
+    days = parsed.days("ymd")
+    others = (parsed.days(order) for order in ORDERS[1:])
+    is_clear = all(np.array_equal(days, own, equal_nan=True) for own in others)
+    return days if is_clear and not np.isnan(days).all() else None
+
+
 def find_clock(name: str, texts: Texts) -> tuple[Clock, Floats] | None:
     """Find out whether a column holds times such as ``8:30``; None if not."""
     last = _numbers(_extract(texts.tidy, _SPAN)["last"])

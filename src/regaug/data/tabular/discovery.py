@@ -57,7 +57,8 @@ def read_columns(
         >>> found.frame["price"].tolist(), found.notes
         ([45210, 1300, 7], ("'price' read as numbers ('$45,210' is 45210)",))
     """
-    wanted = [name for name in frame.columns if names is None or name in names]
+    chosen = None if names is None else set(names)
+    wanted = [name for name in frame.columns if chosen is None or name in chosen]
     known = {name: find(frame[name]) for name in wanted if is_text(frame[name])}
     shown = _common_decimal(list(known.values()))
     decimal = decimal if shown is None else shown

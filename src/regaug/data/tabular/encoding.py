@@ -145,10 +145,11 @@ class Encoder:
             [2000]
         """
         names = column_names(frame)
+        places = {name: place for place, name in enumerate(names)}
         new = {
-            name: translate(frame.iloc[:, names.index(name)], reading)
+            name: translate(frame.iloc[:, places[name]], reading)
             for name, reading in by_name(self.readings).items()
-            if name in names
+            if name in places
         }
         return frame.set_axis(names, axis=1).assign(**new)
 

@@ -16,6 +16,7 @@ _FEWEST_VALUES = 10  # of a column that is to be a copy
 _MOST_COLUMNS = 60  # among which sums are looked for; of more, the nearest to the target
 _MOST_TERMS, _MOST_FACTORS = 15, 3
 _ROWS_PER_TERM = 5
+_MOST_SAID = 5  # leaks that have a sentence each
 _SAME = 1e-3  # how far apart coefficients of one size may be, relatively
 
 
@@ -81,6 +82,22 @@ def find_leaks(
         together = _together(rest, target, y)
         found += [*alone, *([together] if together else [])]
     return tuple(found)
+
+
+def say_leaks(leaks: Sequence[Leak]) -> list[str]:
+    """Return a sentence for each of the first leaks, and one for the others if there are many.
+
+    Example:
+        >>> say_leaks([Leak((f"c{i}",), "y", f"'c{i}' equals 'y'") for i in range(9)])[-1]
+        "4 more inputs give a target away: 'c5', 'c6', 'c7', 'c8'."
+    """
+    said, more = [str(leak) for leak in leaks[:_MOST_SAID]], leaks[_MOST_SAID:]
+    if more:
+        names = [" and ".join(map(repr, leak.columns)) for leak in more[:_MOST_SAID]]
+        rest = f" and {len(more) - _MOST_SAID:,} more" if len(more) > _MOST_SAID else ""
+        verb = "input gives" if len(more) == 1 else "inputs give"
+        said.append(f"{len(more):,} more {verb} a target away: {', '.join(names)}{rest}.")
+    return said
 
 
 def _alone(name: str, x: Floats, target: str, y: Floats, *, is_number: bool) -> Leak | None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from regaug._files import MALFORMED
 from regaug.data.tabular.charsets import to_utf8
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 STANDARD_INPUT = "-"
 ENDINGS = ".csv, .tsv, .tab, .txt, .jsonl, .ndjson (each also .gz), .xlsx, .parquet, .feather"
-_DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": ","}
+PARQUET = (".parquet", ".parq", ".pq")
+DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": ","}
 # Arrow's errors are children of these; what it reads of pandas may be anything.
 ARROW = (OSError, MemoryError, NotImplementedError, *MALFORMED)
 # Bytes of a table that was packed; more are taken for a mistake, or for malice.
@@ -110,10 +111,10 @@ def _read_path(source: str | Path, encoding: str | None) -> Cells:
     try:
         if not is_packed and ending in _TABLES:
             return Cells(_TABLES[ending](path), path.name)
-        if ending in _DELIMITERS or ending in (".jsonl", ".ndjson"):
+        if ending in DELIMITERS or ending in (".jsonl", ".ndjson"):
             data = _unpack(path) if is_packed else path.read_bytes()
-            if ending in _DELIMITERS:
-                return _read_csv(data, path, _DELIMITERS[ending], encoding)
+            if ending in DELIMITERS:
+                return _read_csv(data, path, DELIMITERS[ending], encoding)
             return Cells(_read_json_lines(data, path, encoding), path.name)
         if not is_packed and ending == ".xlsx":
             return _read_workbook(path)
@@ -220,10 +221,10 @@ def _read_workbook(path: Path) -> Cells:
 
 
 def _read_parquet(path: Path) -> "pd.DataFrame":
-    import pandas as pd
+    import pyarrow.parquet as pq
 
     try:
-        return pd.read_parquet(path)
+        return checked(pq.read_table(path)).to_pandas()
     except ARROW as error:
         raise DataError(f"{path} cannot be read as Parquet: {error}") from error
 
@@ -238,11 +239,20 @@ def _read_arrow(path: Path) -> "pd.DataFrame":
             table = pa.ipc.open_file(pa.BufferReader(data)).read_all()
         except pa.ArrowInvalid:
             table = pa.ipc.open_stream(pa.BufferReader(data)).read_all()
-        return _from_arrow(table)
+        return _from_arrow(checked(table))
     except DataError:
         raise
     except ARROW as error:
         raise DataError(f"{path} cannot be read as a Feather or Arrow file: {error}") from error
+
+
+def checked(table: Any) -> Any:
+    """Return an Arrow table, or batch, of a file whose texts lie where it says that they do.
+
+    Arrow takes a file at its word: a place beyond its end would be read from whatever is there.
+    """
+    table.validate(full=True)
+    return table
 
 
 def _from_arrow(source: object) -> "pd.DataFrame":
@@ -254,6 +264,6 @@ def _from_arrow(source: object) -> "pd.DataFrame":
 
 
 _TABLES: dict[str, Callable[[Path], "pd.DataFrame"]] = {
-    **dict.fromkeys((".parquet", ".parq", ".pq"), _read_parquet),
+    **dict.fromkeys(PARQUET, _read_parquet),
     **dict.fromkeys((".feather", ".arrow", ".ipc"), _read_arrow),
 }

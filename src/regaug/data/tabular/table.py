@@ -17,7 +17,7 @@ from regaug.data.tabular.columns import Category, Column, Date
 from regaug.data.tabular.discovery import read_columns
 from regaug.data.tabular.duplicates import find_duplicates
 from regaug.data.tabular.encoding import Encoder
-from regaug.data.tabular.leaks import Leak, find_leaks
+from regaug.data.tabular.leaks import Leak, find_leaks, say_leaks
 from regaug.data.tabular.numerals import Decimal
 from regaug.data.tabular.readings import Reading
 from regaug.data.tabular.roles import (
@@ -168,7 +168,7 @@ class Table(Data):
         rule = self._rule(None)
         codes = self._codes if rule == "group" else None
         repeated = self.duplicates.describe(groups=codes, has_times=rule == "time")
-        about = [*map(str, self.leaks), *self._about, *said, *([repeated] if repeated else [])]
+        about = [*say_leaks(self.leaks), *self._about, *said, *([repeated] if repeated else [])]
         return summarize(
             self.info.name,
             len(self),

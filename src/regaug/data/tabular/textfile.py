@@ -1,9 +1,11 @@
 """A text file as a frame of texts, each cell as it is written."""
 
+import codecs
 import csv
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from io import StringIO
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from regaug.data.tabular.charsets import to_utf8
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _HEAD, _LINES = 2**20, 200  # bytes and lines that show the layout
+_LARGEST = 2**30  # bytes that are parsed at a time, at most
 _ENDS = re.compile(rb"[^\r\n]*(?:\r\n|\n|\r|$)")
 
 
@@ -42,6 +45,104 @@ def read_text(
     frame = _parse(memoryview(text)[sum(map(len, lines[: layout.lines])) :], layout, name)
     frame, more = _without_leftovers(frame, layout.header)
     return frame, [*notes, *layout.header.notes, *more], layout.delimiter
+
+
+class UnsettledError(Exception):
+    """Rows of a file do not decide how it is read: that takes all of them."""
+
+
+def read_text_pieces(
+    path: Path, *, delimiter: str, size: int, of_column: int
+) -> Iterator[tuple["pd.DataFrame", float]]:
+    """Give the rows of a text file a piece at a time, as :func:`read_text` reads all of them.
+
+    Args:
+        path: The file.
+        delimiter: What its name promises between the columns; another one is found.
+        size: Bytes of a piece, at least.
+        of_column: Bytes of a piece for each of its columns, at least.
+
+    Returns:
+        Frames of texts, each with the share of the file that has been read with it.
+
+    Raises:
+        UnsettledError: The file is not in UTF-8, its rows are of unequal lengths, or it has columns
+            or rows that may have to be left out.
+    """
+    import pyarrow as pa
+
+    with open(path, "rb") as file:
+        head = file.read(_HEAD + 1)
+        text = head.removeprefix(codecs.BOM_UTF8)
+        _check_utf8(text)
+        lines = _first_lines(text)
+        layout = find_layout([line.decode() for line in lines], delimiter, str(path))
+        names = layout.header.names
+        _check_names(names)
+        start = len(head) - len(text) + sum(map(len, lines[: layout.lines]))
+        if layout.header.unnamed or not head[start:].strip():
+            raise UnsettledError
+        whole = file.seek(0, 2)
+        file.seek(start)
+        odd = list[Any]()
+        try:
+            block = min(max(size, of_column * len(names)), _LARGEST)
+            done = start
+            for batch in _open_csv(file, layout, odd, block):
+                frame = pa.Table.from_batches([batch]).to_pandas()
+                done += _text_bytes(batch)
+                if odd or (frame[names[0]].str.strip() == names[0]).any():
+                    raise UnsettledError
+                yield frame, min(done / whole, 1.0)
+        except pa.ArrowInvalid as error:
+            raise UnsettledError from error
+
+
+def _text_bytes(batch: Any) -> int:
+    """Return about how many bytes of a file some rows are: their texts, and a sign after each."""
+    import pyarrow.compute as pc
+
+    lengths = map(pc.binary_length, batch.itercolumns())
+    texts: int = sum(pc.sum(own).as_py() or 0 for own in lengths)
+    signs: int = batch.num_rows * batch.num_columns
+    return texts + signs
+
+
+def _check_utf8(head: bytes) -> None:
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head)
+    except UnicodeDecodeError as error:
+        raise UnsettledError from error
+    if b"\0" in head:
+        raise UnsettledError
+
+
+def _open_csv(source: Any, layout: Layout, odd: list[Any], block: int) -> Any:
+    """Open a file at its first row; rows of another length than most are noted and left out."""
+    from pyarrow import csv as arrow_csv
+
+    names = list(layout.header.names)
+    return arrow_csv.open_csv(source, **_options(names, layout.delimiter, odd, block_size=block))
+
+
+def _options(names: list[str], delimiter: str, odd: list[Any], **more: Any) -> dict[str, Any]:
+    """Return how Arrow reads a text file: every cell as a text, odd rows noted and left out."""
+    import pyarrow as pa
+    from pyarrow import csv as arrow_csv
+
+    def note(row: Any) -> str:
+        odd.append(row)
+        return "skip"
+
+    return {
+        "read_options": arrow_csv.ReadOptions(column_names=names, use_threads=False, **more),
+        "parse_options": arrow_csv.ParseOptions(
+            delimiter=delimiter, newlines_in_values=True, invalid_row_handler=note
+        ),
+        "convert_options": arrow_csv.ConvertOptions(
+            column_types=dict.fromkeys(names, pa.large_string()), strings_can_be_null=False
+        ),
+    }
 
 
 def _check_names(names: Sequence[str]) -> None:
@@ -75,23 +176,11 @@ def _parse(body: memoryview, layout: Layout, name: str) -> "pd.DataFrame":
 
     names, odd = list(layout.header.names), list[Any]()
 
-    def note(row: Any) -> str:
-        odd.append(row)
-        return "skip"
-
     if not bytes(body[:_HEAD]).strip() and not bytes(body).strip():
         return pd.DataFrame({name: pd.Series([], dtype="str") for name in names})
     try:
-        table = arrow_csv.read_csv(
-            pa.BufferReader(pa.py_buffer(body)),
-            read_options=arrow_csv.ReadOptions(column_names=names, use_threads=False),
-            parse_options=arrow_csv.ParseOptions(
-                delimiter=layout.delimiter, newlines_in_values=True, invalid_row_handler=note
-            ),
-            convert_options=arrow_csv.ConvertOptions(
-                column_types=dict.fromkeys(names, pa.large_string()), strings_can_be_null=False
-            ),
-        )
+        source = pa.BufferReader(pa.py_buffer(body))
+        table = arrow_csv.read_csv(source, **_options(names, layout.delimiter, odd))
     except pa.ArrowInvalid:  # a row longer than a block
         odd.append(None)
     if odd:

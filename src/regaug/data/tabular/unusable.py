@@ -37,8 +37,12 @@ class Unusable:
         return asdict(self)
 
 
-def find_unusable(encoder: Encoder, frame: "pd.DataFrame") -> list[Unusable]:
+def find_unusable(
+    encoder: Encoder, frame: "pd.DataFrame", *, read: "pd.DataFrame | None" = None
+) -> list[Unusable]:
     """Return the cells that count as missing and are no gaps, column by column.
+
+    ``read`` is the same table with its texts read as the encoder reads them, if that is done.
 
     Example:
         >>> import pandas as pd
@@ -49,15 +53,19 @@ def find_unusable(encoder: Encoder, frame: "pd.DataFrame") -> list[Unusable]:
     """
     known = {column.name: column for column in encoder.columns}
     names, readings = column_names(frame, only=set(known)), by_name(encoder.readings)
+    places = {name: place for place, name in enumerate(names)}
     found = []
     for name, column in known.items():
-        if isinstance(column, Category) or name not in names:
+        if isinstance(column, Category) or name not in places:
             continue
-        series = frame.iloc[:, names.index(name)]
-        plain = read_series(series, column, readings.get(name))
+        series = frame.iloc[:, places[name]]
+        if read is None:
+            plain = read_series(series, column, readings.get(name))
+        else:
+            plain = read.iloc[:, places[name]]
         is_date = isinstance(column, Date)
-        read = read_dates(plain) if is_date else read_numbers(plain, clip=True)
-        lost = np.flatnonzero(np.isnan(read.values) & ~series.isna().to_numpy())
+        values = read_dates(plain) if is_date else read_numbers(plain, clip=True)
+        lost = np.flatnonzero(np.isnan(values.values) & ~series.isna().to_numpy())
         for row, value in zip(lost.tolist(), series.iloc[lost].tolist(), strict=True):
             text = str(value).strip()
             if text.lower() not in GAP_WORDS:

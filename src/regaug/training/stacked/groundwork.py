@@ -24,6 +24,8 @@ PENALTIES = torch.logspace(-4, 4, 17, dtype=torch.float64)
 # A column's factor grows with its relevance to this power, and has these bounds. Of 0.5, 0.7 and 1
 # this power was the best on the atlas (``python -m benchmarks.atlas.recipes``).
 POWER, LEAST, MOST = 0.7, 0.1, 4.0
+# Numbers that are held at a time of what the lines leave (32 MB).
+_MOST_LEFT = 2**22
 # Of a line that leaves nothing, to have something to divide by.
 _SMALLEST_REST = 1e-6
 
@@ -50,13 +52,14 @@ class Groundwork:
         known = _KNOWN.setdefault(split, {})
         wanted = settings.linear, settings.relevance
         if wanted not in known:
-            x, y = as_rows(split.train).double(), split.train.y.double()
-            scale = column_factors(x, y) if settings.relevance else None
+            # Of millions of rows no copy in float64 is kept longer than it is looked at.
+            x, y = as_rows(split.train), split.train.y.double()
+            scale = column_factors(x.double(), y) if settings.relevance else None
             own = cls(scale)
             if settings.linear:
-                line = fit_linear(x if scale is None else x * scale, y)
+                line = fit_linear(x.double() if scale is None else x.double().mul(scale), y)
                 line = line if scale is None else replace(line, slope=line.slope * scale[:, None])
-                left = (y - line(x)).square().mean().sqrt().item()
+                left = (y - line(x.double())).square().mean().sqrt().item()
                 own = cls(scale, line, max(left, _SMALLEST_REST))
             known[wanted] = own
         found = known[wanted]
@@ -122,14 +125,19 @@ def fit_linear(x: Tensor, y: Tensor) -> Linear:
     """
     x, y = x.double(), y.double()
     mean, offset, n = x.mean(dim=0), y.mean(dim=0), len(x)
-    u, s, vt = torch.linalg.svd(x - mean, full_matrices=False)
+    x = x - mean  # in its place: there may be millions of rows
+    u, s, vt = torch.linalg.svd(x, full_matrices=False)
+    del x
     uy = u.T @ (y - offset)
     shrunk = s.square() / (s.square() + n * PENALTIES[:, None])  # (penalties, r)
-    left = (y - offset) - u @ (shrunk[:, :, None] * uy)  # (penalties, n, m)
-    own = shrunk @ u.square().T + 1.0 / n  # the mean is fitted too
-    alone = left / (1.0 - own).clamp(min=1e-9).unsqueeze(2)
+    squares, errors = u.square().T, []
+    for some in shrunk.split(max(1, _MOST_LEFT // y.numel())):
+        left = (y - offset) - u @ (some[:, :, None] * uy)  # (penalties, n, m)
+        own = some @ squares + 1.0 / n  # the mean is fitted too
+        alone = left.div_((1.0 - own).clamp_(min=1e-9).unsqueeze(2))
+        errors.append(alone.square_().mean(dim=1))
     # A penalty for each target: columns that one of them needs may harm another.
-    best = alone.square().mean(dim=1).argmin(dim=0)
+    best = torch.cat(errors).argmin(dim=0)
     factors = torch.where(s > 0, shrunk[best] / s.clamp(min=1e-300), 0.0).T  # (r, m)
     slope = vt.T @ (factors * uy)
     return Linear(slope, offset - mean @ slope)
