@@ -21,12 +21,12 @@ from regaug.augment.joint import (
     dimensions_of_each,
     fixed_dimension,
 )
-from regaug.augment.layer import INPUT, AtLayer
+from regaug.augment.layer import AtLayer, check_is_input
 from regaug.augment.neighbors import KnowsNeighbors
 from regaug.augment.numbers import Indices, Values
 from regaug.augment.sheets import SheetTable, StoredSheets
 from regaug.augment.whole import Categories, WholeColumns
-from regaug.exceptions import ArgumentError, PlaceError
+from regaug.exceptions import ArgumentError
 from regaug.functional.curvature import SMALLEST_RIDGE, add_offsets, cems, fit_sheets
 from regaug.functional.precision import working_dtype
 from regaug.functional.quadratic import FAR
@@ -183,12 +183,12 @@ class CEMS(KnowsNeighbors[CEMSParams]):
         self, model: nn.Module, place: str | Sequence[str], *, output: int | str | None = None
     ) -> AtLayer[CEMSParams]:
         """Act on the output of a layer of ``model``; see :meth:`Augmentation.at`."""
-        places = [place] if isinstance(place, str) else list(place)
-        if self.neighbors != "batch" and places != [INPUT]:
-            raise PlaceError(
+        if self.neighbors != "batch":
+            why = (
                 f"CEMS(neighbors={self.neighbors}) knows neighbors among the training rows, not "
-                f"among the outputs of {', '.join(map(repr, places))}. Use neighbors='batch' there."
+                "among the outputs of"
             )
+            check_is_input(place, why, "Use neighbors='batch' there.")
         return super().at(model, place, output=output)
 
     def _fixed_d(self) -> int:
