@@ -9,6 +9,7 @@ import inspect
 import json
 import re
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -63,8 +64,8 @@ def _describe(own: Any) -> Any:
 
 
 def _members(own: type) -> Iterator[tuple[str, str]]:
-    """Give what a class makes public itself, beside what it has from others."""
-    for name, member in vars(own).items():
+    """Give what a class makes public itself, beside what it has from other public ones."""
+    for name, member in _vars(own).items():
         if name.startswith("_"):
             continue
         if isinstance(member, property):
@@ -73,6 +74,22 @@ def _members(own: type) -> Iterator[tuple[str, str]]:
             yield name, _call(member.__func__)
         elif inspect.isfunction(member):
             yield name, _call(member)
+
+
+def _vars(own: type) -> dict[str, Any]:
+    """Return the attributes of a class, and those of the bases of ours that nobody imports."""
+    listed = {part for base in own.__mro__[1:] if base in _public() for part in base.__mro__}
+    hidden = [base for base in own.__mro__[1:] if base.__module__.startswith("regaug.")]
+    parts = (own, *(base for base in hidden if base not in listed))
+    return {name: member for part in reversed(parts) for name, member in vars(part).items()}
+
+
+@cache
+def _public() -> set[type]:
+    loaded = map(import_module, MODULES)
+    names = ((own, name) for own in loaded for name in getattr(own, "__all__", ()))
+    found = (getattr(own, name) for own, name in names)
+    return {own for own in found if inspect.isclass(own)}
 
 
 def _call(own: Any) -> str:

@@ -299,7 +299,7 @@ def test_every_changed_byte_breaks_the_seal():
 
 
 def test_importing_files_does_not_import_safetensors():
-    code = "import sys, regaug._files; print('safetensors' in sys.modules)"
+    code = "import sys, regaug._files, regaug._tensors; print('safetensors' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
 

@@ -9,7 +9,7 @@ import pytest
 from safetensors import safe_open
 
 import regaug
-from regaug import _files
+from regaug import _tensors
 from regaug.ensemble import diagnosis
 from regaug.ensemble import folder as model_folder
 from regaug.models import MLP
@@ -109,7 +109,7 @@ def test_a_checkpoint_has_the_keys_of_the_page(data, tmp_path):
 def test_the_versions_are_those_of_the_code():
     versions = dict(re.findall(r"^\| (`[^|]+) \| ([^|]+?) \| [^|]+ \|$", PAGE, re.MULTILINE))
     assert versions["`study.json`, `runs-*.jsonl`"] == str(store.FORMAT)
-    assert versions["`*.safetensors`"] == f"{_files.FORMAT}, in the metadata"
+    assert versions["`*.safetensors`"] == f"{_tensors.FORMAT}, in the metadata"
     assert versions["`about.json`, `diagnosis.json`"] == str(facts.FORMAT) == str(diagnosis.FORMAT)
     own = f"`{model_folder.FORMAT}`, version {model_folder.VERSION}"
     assert versions["`model.json`"] == own

@@ -9,7 +9,17 @@ ROOT = Path(regaug.__file__).parent
 # DESIGN.md's order: a line may import itself and what stands above it.
 ORDER = [
     ["exceptions", "_version"],
-    ["_checks", "_registry", "_random", "_regular", "_files", "_outputs", "_scripts", "formatting"],
+    [
+        "_checks",
+        "_registry",
+        "_random",
+        "_regular",
+        "_files",
+        "_tensors",
+        "_outputs",
+        "_scripts",
+        "formatting",
+    ],
     ["functional"],
     ["metrics"],
     ["dimension"],

@@ -1,4 +1,4 @@
-"""The one place that writes files, whole or not at all, and that reads JSON and tensors."""
+"""The one place that writes files, whole or not at all, and that reads JSON."""
 
 import errno
 import json
@@ -12,10 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from glob import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
-from regaug._regular import open_regular, read_regular
-from regaug._version import __version__
+from regaug._regular import read_regular
 from regaug.exceptions import (
     ArgumentError,
     ArgumentTypeError,
@@ -25,14 +24,10 @@ from regaug.exceptions import (
     StoreError,
 )
 
-if TYPE_CHECKING:
-    from torch import Tensor
-
 T = TypeVar("T")
 # What a JSON file can hold.
 JSON: TypeAlias = "Mapping[str, JSON] | Sequence[JSON] | str | int | float | None"
 
-FORMAT = 1
 LONGEST = 500  # characters that an error says of a file
 DAY = 24 * 3600.0  # seconds after which a half-written file is nobody's: its process was killed
 PLAIN = (str, int, type(None))  # JSON keeps them as they are, and bool, which is an int
@@ -270,7 +265,7 @@ def _remove(path: Path) -> None:
 def read_json(path: Path, kind: type[T]) -> T:
     """Read a JSON file whose content must be of this type, such as ``dict``."""
     try:
-        value = _parse(read_regular(path))
+        value = parse_json(read_regular(path))
     except FileError:
         raise
     except OSError as error:
@@ -302,7 +297,17 @@ def read_optional(
         raise StoreError(f"{place}{reason} Delete it, and {without}.") from error
 
 
-def _parse(text: str | bytes) -> object:
+def check_format(path: Path, found: object, known: object, version: object) -> None:
+    """Refuse a file that another version of regaug wrote, by name."""
+    if found != known:
+        writer = f", written by regaug {version}," if version else ""
+        raise FileError(
+            f"Cannot use {path}: it has format {found}{writer} and this version reads format "
+            f"{known}. Use the version that wrote it."
+        )
+
+
+def parse_json(text: str | bytes) -> object:
     """Return what a JSON text holds; None if it is not one."""
     try:
         return json.loads(text)
@@ -367,70 +372,3 @@ def _canonical(value: object, place: str) -> JSON:
         f"{place} must be a number, a string, a bool, None, or a dict or list of them, got "
         f"{type(value).__name__}. Make it a number with .item(), or a list with .tolist()."
     )
-
-
-# Tensors.
-
-
-def dump_tensors(
-    tensors: Mapping[str, "Tensor"], document: Mapping[str, object]
-) -> tuple[bytes, str]:
-    """Return the content of a safetensors file, and the checksum of its tensors.
-
-    The tensors are on the CPU, and none shares memory with another. The metadata keep the document,
-    a format, the version of regaug and the checksums.
-    """
-    from safetensors.torch import save
-
-    checksum = _checksum(tensors)
-    head = {"format": FORMAT, "regaug": __version__, "tensors": checksum}
-    # One text, as the order of several is left to chance.
-    return save(dict(tensors), {"regaug": seal({**head, **document}).decode()}), checksum
-
-
-def read_tensors(path: Path) -> tuple[dict[str, "Tensor"], dict[str, object]]:
-    """Return what :func:`dump_tensors` was given, after checking that the file is undamaged."""
-    from safetensors import SafetensorError, safe_open
-
-    try:
-        open_regular(path).close()
-        with safe_open(path, framework="pt") as file:
-            text = (file.metadata() or {}).get("regaug", "")
-            # They lie in the file until they are copied.
-            tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118
-    except FileError:
-        raise
-    except OSError as error:
-        raise FileError(f"Cannot use {path}: {error.strerror or error}.") from error
-    except (SafetensorError, *MALFORMED) as error:
-        reason = "it is not a complete safetensors file, so it is damaged."
-        raise FileError(f"Cannot use {path}: {reason}") from error
-    document = _parse(text)
-    if not isinstance(document, dict):
-        raise FileError(f"Cannot use {path}: regaug did not write it, or it is damaged.")
-    check_format(path, document.get("format"), FORMAT, document.get("regaug"))
-    if not is_sealed(text.encode()) or document.get("tensors") != _checksum(tensors):
-        reason = "its content is not what was written, so it is damaged."
-        raise FileError(f"Cannot use {path}: {reason}")
-    return tensors, document
-
-
-def check_format(path: Path, found: object, known: object, version: object) -> None:
-    """Refuse a file that another version of regaug wrote, by name."""
-    if found != known:
-        writer = f", written by regaug {version}," if version else ""
-        raise FileError(
-            f"Cannot use {path}: it has format {found}{writer} and this version reads format "
-            f"{known}. Use the version that wrote it."
-        )
-
-
-def _checksum(tensors: Mapping[str, "Tensor"]) -> str:
-    import torch
-
-    found = 0
-    for name in sorted(tensors):
-        tensor = tensors[name]
-        found = zlib.crc32(f"{name}: {tensor.dtype} {tuple(tensor.shape)}".encode(), found)
-        found = zlib.crc32(tensor.reshape(-1).view(torch.uint8).numpy().data, found)
-    return f"{found:08x}"

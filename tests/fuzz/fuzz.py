@@ -24,7 +24,7 @@ MEMORY = 3 * 2**30  # bytes that reading one may need beside what is there alrea
 
 
 @dataclass
-class Outcome:
+class Tally:
     """What has come out: how many of each target, how many accepted, and the findings."""
 
     tried: Counter[str] = field(default_factory=Counter)
@@ -43,9 +43,9 @@ class Outcome:
 
 def fuzz(
     *, seed: int = 0, count: int | None = None, seconds: float | None = None, only: str = ""
-) -> Outcome:
+) -> Tally:
     """Try changed files until there were so many, or the time is up."""
-    outcome = Outcome()
+    tally = Tally()
     names = [name for name, own in TARGETS.items() for _ in range(own.share) if only in name]
     with tempfile.TemporaryDirectory() as folder, limited_memory(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -57,25 +57,25 @@ def fuzz(
         number, end = 0, time.monotonic() + (seconds or 1e9)
         while (count is None or number < count) and time.monotonic() < end:
             name = names[number % len(names)]
-            try_one(name, f"{seed}-{number}", Path(folder), outcome)
+            try_one(name, f"{seed}-{number}", Path(folder), tally)
             number += 1
-    return outcome
+    return tally
 
 
-def try_one(name: str, seed: str, folder: Path, outcome: Outcome) -> None:
+def try_one(name: str, seed: str, folder: Path, tally: Tally) -> None:
     """Try one file, which its seed decides."""
-    outcome.tried[name] += 1
+    tally.tried[name] += 1
     try:
         with limited_time():
             sound, copy = folder / name, folder / "copy"
-            outcome.accepted[name] += TARGETS[name].attempt(sound, copy, Random(seed))
+            tally.accepted[name] += TARGETS[name].attempt(sound, copy, Random(seed))
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt):
             raise
         frames = traceback.extract_tb(error.__traceback__)
         own = [frame for frame in frames if "/regaug/" in frame.filename] or list(frames)
         place = f"{type(error).__name__} at {Path(own[-1].filename).name}:{own[-1].lineno}"
-        found = outcome.findings.setdefault(place, [])
+        found = tally.findings.setdefault(place, [])
         found.append(f"{name}, seed {seed}: {str(error)[:300]}")
         if len(found) == 1:
             print(f"--- {name}, seed {seed}\n{traceback.format_exc()[-3000:]}", file=sys.stderr)

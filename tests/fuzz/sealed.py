@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from tests.fuzz.mutations import mutate_tree
 
-from regaug import _files
+from regaug import _files, _tensors
 from regaug.runs.run import run_key
 
 
@@ -48,14 +48,14 @@ def reseal_model(folder: Path, rng: Random) -> None:
     file, tensors_file = folder / "model.json", folder / "model.safetensors"
     document = json.loads(file.read_text())
     document.pop("crc32")
-    tensors, _ = _files.read_tensors(tensors_file)
+    tensors, _ = _tensors.read_tensors(tensors_file)
     if rng.random() < 0.5:
         document = mutate_tree(document, rng)
         if isinstance(document, dict) and isinstance(document.get("state"), dict):
             _mutate_encoder(document["state"], rng)
     else:
         tensors = mutate_tensors(tensors, rng)
-    content, checksum = _files.dump_tensors(tensors, {})
+    content, checksum = _tensors.dump_tensors(tensors, {})
     tensors_file.write_bytes(content)
     if isinstance(document, dict):
         document["tensors"] = checksum
@@ -64,7 +64,7 @@ def reseal_model(folder: Path, rng: Random) -> None:
 
 def reseal_tensors(path: Path, rng: Random) -> None:
     """Change a file of tensors and its document."""
-    tensors, document = _files.read_tensors(path)
+    tensors, document = _tensors.read_tensors(path)
     for name in ("format", "regaug", "tensors", "crc32"):
         document.pop(name, None)
     changed: Any = document
@@ -72,7 +72,7 @@ def reseal_tensors(path: Path, rng: Random) -> None:
         tensors = mutate_tensors(tensors, rng)
     else:
         changed = mutate_tree(document, rng)
-    content, _ = _files.dump_tensors(tensors, changed if isinstance(changed, dict) else {})
+    content, _ = _tensors.dump_tensors(tensors, changed if isinstance(changed, dict) else {})
     path.write_bytes(content)
 
 

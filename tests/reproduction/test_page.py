@@ -11,7 +11,7 @@ from regaug import formatting
 from regaug.exceptions import OverwriteError, RegaugError
 from regaug.metrics import METRICS
 from regaug.reproduction import answers, differences, picture, published
-from regaug.reproduction.answers import summarize
+from regaug.reproduction.conclusions import summarize
 from regaug.reproduction.measured import Figure, Line, Measured, Tuned
 from regaug.reproduction.page import (
     collect,

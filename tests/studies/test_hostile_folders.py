@@ -9,7 +9,7 @@ import pytest
 import torch
 from tests.fuzz import corpus
 
-from regaug import _files
+from regaug import _files, _tensors
 from regaug.data import read_table
 from regaug.ensemble.diagnosis import DIAGNOSIS, read_diagnosis
 from regaug.exceptions import CheckpointError, DataError, RegaugError, StoreError
@@ -115,7 +115,7 @@ def test_a_newer_file_is_refused_with_the_version_that_wrote_it(folder, name, re
 
 def test_newer_tensors_are_refused_with_the_version_that_wrote_them(tmp_path):
     newer = {"format": 99, "regaug": "7.1"}  # which take the place of our own
-    content, _ = _files.dump_tensors({"a": torch.ones(1)}, newer)
+    content, _ = _tensors.dump_tensors({"a": torch.ones(1)}, newer)
     words = r"format 99, written by regaug 7\.1"
     (tmp_path / "targets.safetensors").write_bytes(content)
     with pytest.raises(StoreError, match=words):
@@ -128,10 +128,10 @@ def test_newer_tensors_are_refused_with_the_version_that_wrote_them(tmp_path):
 def test_a_checkpoint_of_another_training_is_refused_in_a_few_words(tmp_path):
     corpus.train(tmp_path)
     newest = max(tmp_path.iterdir())
-    tensors, document = _files.read_tensors(newest)
+    tensors, document = _tensors.read_tensors(newest)
     document["state"]["configuration"]["method"] = "a" * 100_000
     del document["crc32"]
-    newest.write_bytes(_files.dump_tensors(tensors, document)[0])
+    newest.write_bytes(_tensors.dump_tensors(tensors, document)[0])
     with pytest.raises(CheckpointError, match="belongs to another training") as caught:
         corpus.train(tmp_path, epochs=4)
     assert len(str(caught.value)) < 1000

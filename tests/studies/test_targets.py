@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from regaug._files import dump_tensors, read_tensors
+from regaug._tensors import dump_tensors, read_tensors
 from regaug.data import standardize
 from regaug.data.base import Part, Split
 from regaug.data.datasets.synthetic import make_manifold

@@ -15,7 +15,7 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from regaug import _files, _random
+from regaug import _random, _tensors
 from regaug.exceptions import ArgumentError, ArgumentTypeError, FileError
 from regaug.training import state as module
 from regaug.training.state import read_state, write_state
@@ -235,7 +235,7 @@ def test_another_format_is_refused_with_the_version_that_wrote_it(saved):
 
 def forge(path, tree):
     """Write another tree, with a checksum that fits."""
-    path.write_bytes(_files.dump_tensors({"net.weight": torch.ones(2)}, {"state": tree})[0])
+    path.write_bytes(_tensors.dump_tensors({"net.weight": torch.ones(2)}, {"state": tree})[0])
 
 
 def test_a_reference_to_no_tensor_is_named(saved):
@@ -263,6 +263,6 @@ def test_a_tree_of_another_form_is_refused(saved, tree):
 
 
 def test_metadata_without_a_state_are_refused(saved):
-    saved.write_bytes(_files.dump_tensors({}, {})[0])
+    saved.write_bytes(_tensors.dump_tensors({}, {})[0])
     with pytest.raises(FileError, match="form of a state"):
         read_state(saved)

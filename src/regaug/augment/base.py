@@ -1,6 +1,6 @@
-"""What every augmentation shares: when it acts, on what, and where its randomness comes from."""
+"""What every augmentation shares: what it acts on, and how it is asked to."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, Self, TypeAlias, TypeVar
 
@@ -8,24 +8,32 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from regaug import _random
-from regaug._checks import check_batch, check_flag, check_range
+from regaug._checks import check_batch, check_flag
 from regaug.augment import recomputation
 from regaug.augment.across import Across, AcrossRuns, RunBatches
+from regaug.augment.chance import Chance
 from regaug.augment.collate import Collate, CollateAndAugment, Get, Set
 from regaug.augment.layer import AtLayer
 from regaug.augment.layout import keep_layout
-from regaug.augment.limits import Company, Labels, Limits, Piece, code_labels, join_masks
-from regaug.augment.progress import SIZE, Progress
+from regaug.augment.learner import Learner
+from regaug.augment.limits import (
+    Company,
+    Labels,
+    Limits,
+    Piece,
+    assemble,
+    code_labels,
+    join_masks,
+)
 from regaug.augment.structures import Batch, Joined
-from regaug.exceptions import ArgumentError, ArgumentTypeError, ContractError
+from regaug.exceptions import ArgumentError, ContractError
 
 Params = TypeVar("Params")
 X = TypeVar("X", bound=Batch)
 Y = TypeVar("Y", bound=Batch)
 
 
-class Augmentation(nn.Module, Generic[Params]):
+class Augmentation(Chance, Learner, Generic[Params]):
     """A map from a batch to a batch: ``x, y = augmentation(x, y)``; the identity in ``eval()``.
 
     A subclass says how to draw parameters and how to apply them; this class decides when to do so.
@@ -53,10 +61,6 @@ class Augmentation(nn.Module, Generic[Params]):
 
     neutral: Params  # the parameters that leave a batch as it is
     params: Params
-    #: Whether :meth:`fit` learns anything from the training rows.
-    learns: bool = False
-    #: Whether new targets are what it has learned itself, not made of those of a batch.
-    teaches: bool = False
     #: Whether a batch is samples followed by their partners, of which the samples come out.
     paired: bool = False
     #: Whether :attr:`weight` can be anything but 1.
@@ -88,25 +92,14 @@ class Augmentation(nn.Module, Generic[Params]):
         total_steps: int | None = None,
         generator: torch.Generator | None = None,
     ) -> None:
-        super().__init__()
-        self.p = check_range("p", p, 0.0, 1.0)
+        super().__init__(p=p, anneal=anneal, total_steps=total_steps, generator=generator)
         self.append = check_flag("append", append)
-        if anneal is not None:
-            anneal = check_range("anneal", anneal, 0.0, 1.0, open_low=True)
-        self.anneal = anneal
-        if generator is not None and not isinstance(generator, torch.Generator):
-            raise ArgumentTypeError(
-                f"`generator` must be a torch.Generator or None, got {type(generator).__name__}. "
-                "torch.Generator().manual_seed(0) makes one of a seed."
-            )
-        self.generator = _random.make_generator() if generator is None else generator
         if not hasattr(self, "neutral"):
             raise ContractError(
                 f"{type(self).__name__} must have `neutral`, the parameters that leave a batch as "
                 "it is, got none. Give its class one, such as `neutral = 1.0`."
             )
         self.params = self.neutral
-        self._progress = Progress(total_steps)
 
     def __setattr__(self, name: str, value: object) -> None:
         # Set in every step, of every run: the way a module sets attributes would cost more than
@@ -115,43 +108,6 @@ class Augmentation(nn.Module, Generic[Params]):
             self.__dict__[name] = value
         else:
             super().__setattr__(name, value)  # type: ignore[arg-type]  # a module takes anything
-
-    def __getstate__(self) -> dict[str, Any]:
-        # A generator cannot be sent to another process, the bytes of its state can.
-        state = self.generator.get_state().numpy().tobytes()
-        return {**self.__dict__, "generator": (str(self.generator.device), state)}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        device, saved = state["generator"]
-        super().__setstate__({**state, "generator": torch.Generator(device)})  # type: ignore[no-untyped-call]
-        self.generator.set_state(torch.frombuffer(bytearray(saved), dtype=torch.uint8))
-
-    @property
-    def progress(self) -> float:
-        """Share of training that is done, in [0, 1]; set it as you go to drive ``anneal``.
-
-        With ``total_steps`` every call in training mode adds to it; what is set holds for the next
-        call, and counting goes on from there.
-        """
-        return self._progress.value
-
-    @progress.setter
-    def progress(self, value: float) -> None:
-        self._progress.value = value
-
-    @property
-    def total_steps(self) -> int | None:
-        """How many calls make a whole training; None if they are not counted."""
-        return self._progress.total_steps
-
-    @property
-    def probability(self) -> float:
-        """Probability that the next batch is touched."""
-        return self.p if self.anneal is None else self.probability_at(self.progress)
-
-    def probability_at(self, progress: float) -> float:
-        """Return the probability that a batch is touched when so much of training is done."""
-        return self.p if self.anneal is None else self.p * max(0.0, 1.0 - progress / self.anneal)
 
     @property
     def changes_rows(self) -> bool:
@@ -171,51 +127,6 @@ class Augmentation(nn.Module, Generic[Params]):
     def takes_mask(self) -> bool:
         """Whether a call can be given a ``mask`` of the values that are there."""
         return type(self).transform_where is not Augmentation.transform_where
-
-    def fit(
-        self,
-        x: Batch,
-        y: Batch,
-        *,
-        groups: Labels | None = None,
-        blocks: Sequence[int] | None = None,
-    ) -> Self:
-        """Let the augmentation learn what it needs to know of the training rows; most need nothing.
-
-        ``x`` and ``y`` are all training rows, in the form in which batches of them will come. With
-        ``groups``, a label for each, stored rows are used only for batches that say their groups,
-        and for rows of the same one. With ``blocks``, a number for every column of the inputs,
-        columns of equal numbers belong together.
-        """
-        if blocks is not None:
-            self.learn_blocks(blocks)
-        if not (isinstance(x, Tensor) and isinstance(y, Tensor)):
-            x, y = Joined("x", x).rows, Joined("y", y).rows
-        check_batch(x, y)
-        self.learn(x, y)
-        if groups is not None:
-            self.learn_groups(code_labels(groups, len(y)))
-        return self
-
-    def learn(self, x: Tensor, y: Tensor) -> None:
-        """Learn from the training rows; a subclass that has to sets :attr:`learns` too."""
-
-    def learn_groups(self, codes: Tensor) -> None:
-        """Note the groups of the training rows; for those that use stored rows in a batch."""
-
-    def learn_blocks(self, blocks: Sequence[int]) -> None:
-        """Note which columns of the inputs belong together; for those that take columns whole.
-
-        ``blocks`` has a number for every column, equal ones for those of a block, as
-        ``split.blocks`` of a table. Told before :meth:`fit`.
-        """
-
-    def restate(self, learned: Callable[[Tensor, Tensor], Tensor]) -> None:
-        """Let new targets be what a training learns instead of them; for those that teach.
-
-        ``learned(x, y)`` returns that for rows ``(n, d)`` and targets ``(n, m)``. Told after
-        :meth:`fit`, to which the targets themselves were given.
-        """
 
     def draw(self, x: Tensor, y: Tensor) -> Params:
         """Draw the parameters for one batch."""
@@ -349,8 +260,8 @@ class Augmentation(nn.Module, Generic[Params]):
                 "weight of its own, got several. Make such batches: sampler(..., groups=labels, "
                 'pairs_within="group").'
             )
-        new_x = _assemble(old_x, [(piece.places, rows) for piece, rows, _ in made], self.append)
-        new_y = _assemble(old_y, [(piece.places, rows) for piece, _, rows in made], self.append)
+        new_x = assemble(old_x, [(piece.places, rows) for piece, rows, _ in made], self.append)
+        new_y = assemble(old_y, [(piece.places, rows) for piece, _, rows in made], self.append)
         return new_x, new_y
 
     def within(self, piece: Piece, mask: Tensor | None) -> AbstractContextManager[None]:
@@ -362,30 +273,20 @@ class Augmentation(nn.Module, Generic[Params]):
     ) -> tuple[Tensor, Tensor]:
         """Augment in a checkpointed part of a model: when that is recomputed, with equal draws."""
         parts = recomputation.running()
-        now = self.generator.get_state(), self._progress.state
-        state, progress = recomputation.same_again(self, lambda: now, parts)
+        now = self._moment
+        moment = recomputation.same_again(self, lambda: now, parts)
         if not parts.again:
             return self._augment(x, y, limits)
         # It is the same call again, so it is not counted.
         ours = [module for module in self.modules() if isinstance(module, Augmentation)]
         params = [module.params for module in ours]
         try:
-            self.generator.set_state(state)
-            self._progress.state = progress
+            self._moment = moment
             return self._act(x, y, limits)
         finally:
-            self.generator.set_state(now[0])
-            self._progress.state = now[1]
+            self._moment = now
             for module, own in zip(ours, params, strict=True):
                 module.params = own
-
-    def _anneals(self) -> bool:
-        """Tell whether anything depends on how far training is."""
-        return self.anneal is not None
-
-    def happens(self, probability: float) -> bool:
-        """Draw whether a batch is touched."""
-        return probability >= 1.0 or _random.uniform(0.0, 1.0, self.generator) < probability
 
     def apply_draw(
         self, x: Tensor, y: Tensor, params: Params, mask: Tensor | None = None
@@ -471,26 +372,6 @@ class Augmentation(nn.Module, Generic[Params]):
         self._progress.share()
         return CollateAndAugment(self, get=get, set=set, collate=collate)
 
-    def get_extra_state(self) -> Tensor:
-        """Put the state of the generator and the progress into ``state_dict()``."""
-        # One tensor: whoever stores weights can store it.
-        return torch.cat([self.generator.get_state(), self._progress.to_bytes()])
-
-    def set_extra_state(self, state: Tensor) -> None:
-        """Continue the stream of draws, and the progress, where the saved ones stopped."""
-        self.generator.set_state(state[:-SIZE].cpu())
-        self._progress.from_bytes(state[-SIZE:].cpu())
-
-    def _load_from_state_dict(
-        self, state_dict: dict[str, Any], prefix: str, *args: Any, **kwargs: Any
-    ) -> None:
-        # The size of some buffers is known only after `fit`: take the saved one.
-        for name, buffer in self._buffers.items():
-            saved = state_dict.get(prefix + name)
-            if buffer is not None and saved is not None and saved.shape != buffer.shape:
-                self._buffers[name] = torch.empty_like(saved, device=buffer.device)
-        super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
-
     def extra_repr(self) -> str:
         """Show the settings that matter most, those that are set."""
         own = [(name, getattr(self, name)) for name in self.shown]
@@ -503,25 +384,6 @@ class Augmentation(nn.Module, Generic[Params]):
     def _public(self, params: Params) -> Params:
         """Return ``params`` without anything that would keep the batch in memory."""
         return params
-
-
-def _assemble(old: Tensor, made: Sequence[tuple[Tensor | None, Tensor]], append: bool) -> Tensor:
-    """Return the samples of a batch with those that were made in their places, or behind them."""
-    if not made:
-        return old
-    if append:
-        return torch.cat([old, *(rows for _, rows in made)])
-    places, rows = made[0]
-    if places is None:  # all of the batch
-        return rows
-    if any(own is None or len(own) != len(rows) for own, rows in made):
-        # The parts of a chain have appended to their groups: those that are alone come last.
-        is_left = torch.ones(len(old), dtype=torch.bool, device=old.device)
-        for own, _ in made:
-            is_left[own] = False
-        return torch.cat([*(rows for _, rows in made), old[is_left]])
-    everywhere = torch.cat([own for own, _ in made if own is not None])
-    return old.index_put((everywhere,), torch.cat([rows for _, rows in made]))
 
 
 AnyAugmentation: TypeAlias = Augmentation[Any]  # whatever it draws

@@ -1,9 +1,8 @@
 """CEMS: draw new samples from curved sheets fitted to the neighborhoods of a batch's rows."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
 import torch
@@ -21,21 +20,16 @@ from regaug.augment.joint import (
     check_dimension,
     dimensions_of_each,
     fixed_dimension,
-    joint_rows,
 )
-from regaug.augment.layer import INPUT, AtLayer
-from regaug.augment.limits import Piece
+from regaug.augment.layer import AtLayer, check_is_input
+from regaug.augment.neighbors import KnowsNeighbors
 from regaug.augment.numbers import Indices, Values
 from regaug.augment.sheets import SheetTable, StoredSheets
-from regaug.augment.whole import Categories, TakesWhole, WholeColumns
-from regaug.dimension import TREE_COLUMNS, TREE_POINTS
-from regaug.exceptions import ArgumentError, NotFittedError, PlaceError
+from regaug.augment.whole import Categories, WholeColumns
+from regaug.exceptions import ArgumentError
 from regaug.functional.curvature import SMALLEST_RIDGE, add_offsets, cems, fit_sheets
 from regaug.functional.precision import working_dtype
 from regaug.functional.quadratic import FAR
-
-if TYPE_CHECKING:
-    from scipy.spatial import KDTree
 
 # With a smaller ridge the factors of the sheets are too large for float32.
 _FLOAT32_RIDGE = 1e-3
@@ -52,7 +46,7 @@ class CEMSParams:
     eta: Tensor | None
 
 
-class CEMS(TakesWhole[CEMSParams]):
+class CEMS(KnowsNeighbors[CEMSParams]):
     r"""Curvature-Enhanced Manifold Sampling (Kaufman and Azencot, ICML 2025).
 
     Around every joint row :math:`[x_i, y_i]` the data are taken for a sheet of dimension d, the
@@ -93,16 +87,10 @@ class CEMS(TakesWhole[CEMSParams]):
     """
 
     _fitted_d: Tensor
-    _stored: Tensor
-    _stored_groups: Tensor
     neutral = CEMSParams(eta=None)
     shown = ("sigma", "d", "neighbors", "ridge")
-    #: Distances to stored rows held in memory at a time (32 MB).
-    block = 2**22
     #: Numbers in the sheets of all stored rows, at most (64 MB); or a batch finds its own.
     most_known = 2**23
-    #: From how many stored rows on a tree finds the neighbors.
-    tree_points = TREE_POINTS
 
     def __init__(
         self,
@@ -135,59 +123,15 @@ class CEMS(TakesWhole[CEMSParams]):
         self._choose_categories(categories)
         self.learns = d == "two_nn_data" or neighbors != "batch"
         self.register_buffer("_fitted_d", torch.tensor(-1))
-        self.register_buffer("_stored", torch.empty(0, 0))
-        self.register_buffer("_stored_groups", torch.empty(0, dtype=torch.int64))
+        self._make_room()
         self.company = "batch" if neighbors == "batch" else "stored"
-        # Made when they are first needed.
-        self._tree: Known[KDTree] | None = None
-        self._sheets: Known[StoredSheets] | None = None
-        self._groups: Known[dict[int, _Group]] | None = None
-        self._is_within = False
 
     def learn(self, x: Tensor, y: Tensor) -> None:
         """Store the joint training rows for ``neighbors``, their dimension for ``d``, if asked."""
         if self.d == "two_nn_data":
             self._fitted_d.fill_(batch_dimension(x, y) or 1)
         if self.neighbors != "batch":
-            check_finite(x=x, y=y)
-            self._stored = joint_rows(x, y, torch.float64).to(self._stored.device)
-            self._stored_groups = self._stored_groups.new_empty(0)
-
-    def learn_groups(self, codes: Tensor) -> None:
-        """Note the groups of the stored rows."""
-        if self.neighbors != "batch":
-            self._stored_groups = codes.to(self._stored.device)
-
-    @contextmanager
-    def within(self, piece: Piece, mask: Tensor | None) -> Iterator[None]:
-        """Look for neighbors among the stored rows of one group only."""
-        if self.neighbors == "batch" or piece.code is None:
-            yield
-            return
-        group = self._find_group(piece.code)
-        before = self._stored, self._tree, self._sheets, self._is_within
-        self._stored, self._tree, self._sheets = group.stored, group.tree, group.sheets
-        self._is_within = True
-        try:
-            yield
-        finally:
-            group.tree, group.sheets = self._tree, self._sheets
-            self._stored, self._tree, self._sheets, self._is_within = before
-
-    def _find_group(self, code: int) -> "_Group":
-        stored, codes = self._stored, self._stored_groups
-        if len(codes) != len(stored):
-            raise NotFittedError(
-                f"`CEMS(neighbors={self.neighbors})` must know the groups of the training rows, "
-                "to look for neighbors in them: call `.fit(x, y, groups=labels)`."
-            )
-        groups = None if self._groups is None else self._groups.of(stored, codes)
-        if groups is None:
-            groups = {}
-            self._groups = Known(groups, stored, codes)
-        if code not in groups:
-            groups[code] = _Group(stored[codes == code])
-        return groups[code]
+            self._store(x, y)
 
     def draw(self, x: Tensor, y: Tensor) -> CEMSParams:
         """Draw a step for every row."""
@@ -239,31 +183,16 @@ class CEMS(TakesWhole[CEMSParams]):
         self, model: nn.Module, place: str | Sequence[str], *, output: int | str | None = None
     ) -> AtLayer[CEMSParams]:
         """Act on the output of a layer of ``model``; see :meth:`Augmentation.at`."""
-        places = [place] if isinstance(place, str) else list(place)
-        if self.neighbors != "batch" and places != [INPUT]:
-            raise PlaceError(
+        if self.neighbors != "batch":
+            why = (
                 f"CEMS(neighbors={self.neighbors}) knows neighbors among the training rows, not "
-                f"among the outputs of {', '.join(map(repr, places))}. Use neighbors='batch' there."
+                "among the outputs of"
             )
+            check_is_input(place, why, "Use neighbors='batch' there.")
         return super().at(model, place, output=output)
 
     def _fixed_d(self) -> int:
         return fixed_dimension("CEMS(d='two_nn_data')", self.d, self._fitted_d)
-
-    def _check_stored(self, x: Tensor, y: Tensor) -> Tensor:
-        """Return the joint rows of a batch if they are like the stored ones."""
-        stored, rows = self._stored, joint_rows(x, y, torch.float64)
-        if not len(stored):
-            raise NotFittedError(
-                f"`CEMS(neighbors={self.neighbors})` must see the training rows first: call "
-                "`.fit(x, y)`."
-            )
-        if rows.shape[1] != stored.shape[1]:
-            raise ArgumentError(
-                f"`x` and `y` must have {stored.shape[1]} columns together, as in `fit`, got "
-                f"{rows.shape[1]}. At a layer, or to do without `fit`, use neighbors='batch'."
-            )
-        return rows
 
     def _find_sheets(self, d: int) -> StoredSheets | None:
         """Return what is known of all stored rows, found once; None if it would be too much."""
@@ -290,44 +219,6 @@ class CEMS(TakesWhole[CEMSParams]):
                 self._sheets = Known(known, stored)
                 break
         return self._find_sheets(d)
-
-    def _neighborhoods(self, rows: Tensor) -> Tensor:
-        """Return the stored rows nearest to each of these, ``(n, q, columns)``."""
-        return self._stored.to(rows)[self._nearest(rows)]
-
-    def _nearest(self, rows: Tensor) -> Tensor:
-        """Return the indices of the stored rows nearest to each of these, ``(n, q)``."""
-        stored = self._stored
-        n, columns = stored.shape
-        count = min(int(self.neighbors), n)
-        if columns <= TREE_COLUMNS and n > self.tree_points:
-            found = self._make_tree().query(rows.cpu().numpy(), k=count)[1]
-            return torch.from_numpy(found).to(rows.device)
-        center = rows.mean(dim=0)  # products of numbers far from the origin would lose digits
-        stored = stored.to(rows) - center
-        blocks = torch.split(rows - center, max(self.block // n, 1))
-        found = [torch.cdist(block, stored).topk(count, largest=False).indices for block in blocks]
-        return torch.cat(found)
-
-    def _make_tree(self) -> "KDTree":
-        """Return a tree of the stored rows; a new one only if they have changed."""
-        stored = self._stored
-        tree = None if self._tree is None else self._tree.of(stored)
-        if tree is None:
-            from scipy.spatial import KDTree
-
-            tree = KDTree(stored.double().cpu().numpy(), balanced_tree=False)
-            self._tree = Known(tree, stored)
-        return tree
-
-
-@dataclass(eq=False)
-class _Group:
-    """The stored rows of a group, and what has been found out about them."""
-
-    stored: Tensor
-    tree: "Known[KDTree] | None" = None
-    sheets: Known[StoredSheets] | None = None
 
 
 class _CEMSAcross(AtOnce[CEMS]):

@@ -46,6 +46,13 @@ class _Acts(Protocol[Params]):
     def observing(self, x: object, y: Tensor) -> AbstractContextManager[None]: ...
 
 
+def check_is_input(place: str | Sequence[str], why: str, way_out: str) -> None:
+    """Refuse other places than the inputs; ``why`` is a sentence that ends with their names."""
+    places = [place] if isinstance(place, str) else list(place)
+    if places != [INPUT]:
+        raise PlaceError(f"{why} {', '.join(map(repr, places))}. {way_out}")
+
+
 class AtLayer(Generic[Params]):
     """An augmentation that acts at a layer of a model: ``prediction, new_y = at_layer(x, y)``.
 

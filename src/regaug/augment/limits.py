@@ -116,6 +116,25 @@ def _check_pairs(codes: Tensor) -> Tensor:
     return codes[:half]
 
 
+def assemble(old: Tensor, made: Sequence[tuple[Tensor | None, Tensor]], append: bool) -> Tensor:
+    """Return the samples of a batch with those that were made in their places, or behind them."""
+    if not made:
+        return old
+    if append:
+        return torch.cat([old, *(rows for _, rows in made)])
+    places, rows = made[0]
+    if places is None:  # all of the batch
+        return rows
+    if any(own is None or len(own) != len(rows) for own, rows in made):
+        # The parts of a chain have appended to their groups: those that are alone come last.
+        is_left = torch.ones(len(old), dtype=torch.bool, device=old.device)
+        for own, _ in made:
+            is_left[own] = False
+        return torch.cat([*(rows for _, rows in made), old[is_left]])
+    everywhere = torch.cat([own for own, _ in made if own is not None])
+    return old.index_put((everywhere,), torch.cat([rows for _, rows in made]))
+
+
 def join_masks(x: Batch, mask: Any) -> Tensor:
     """Return a mask of the inputs in the shape of their joint rows.
 

@@ -14,11 +14,11 @@ from regaug._checks import check_choice, check_finite, check_integer, check_rang
 from regaug.augment.across import Across, AtOnce, Pair, RunBatches
 from regaug.augment.base import Augmentation
 from regaug.augment.joint import Known, as_rows
-from regaug.augment.layer import INPUT, AtLayer
+from regaug.augment.layer import AtLayer, check_is_input
 from regaug.augment.limits import Piece
 from regaug.augment.numbers import Values
 from regaug.augment.rare_rows import Drawn, RareRows
-from regaug.exceptions import ArgumentError, NotFittedError, PlaceError
+from regaug.exceptions import ArgumentError, NotFittedError
 from regaug.functional.precision import cast
 from regaug.metrics import FOCUSES, Focus
 
@@ -161,12 +161,8 @@ class SMOGN(Augmentation[SMOGNParams]):
         self, model: nn.Module, place: str | Sequence[str], *, output: int | str | None = None
     ) -> AtLayer[SMOGNParams]:
         """Act on the inputs of ``model``, the only place; see :meth:`Augmentation.at`."""
-        places = [place] if isinstance(place, str) else list(place)
-        if places != [INPUT]:
-            raise PlaceError(
-                "SMOGN makes new inputs from training rows, and cannot act on the outputs of "
-                f"{', '.join(map(repr, places))}. Use place='input'."
-            )
+        why = "SMOGN makes new inputs from training rows, and cannot act on the outputs of"
+        check_is_input(place, why, "Use place='input'.")
         return super().at(model, place, output=output)
 
     def _params_at(self, known: RareRows, uniform: Tensor) -> SMOGNParams:

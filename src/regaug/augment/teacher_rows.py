@@ -16,14 +16,14 @@ from regaug.augment.base import AnyAugmentation, Augmentation
 from regaug.augment.cems import CEMS
 from regaug.augment.foma import FOMA
 from regaug.augment.joint import Known, as_rows, row_keys
-from regaug.augment.layer import INPUT, AtLayer
+from regaug.augment.layer import AtLayer, check_is_input
 from regaug.augment.limits import Labels, code_labels
 from regaug.augment.mixup import Mixup
 from regaug.augment.noise import GaussianNoise
 from regaug.augment.numbers import Indices, Values
 from regaug.augment.structures import Batch
 from regaug.augment.teachers import TEACHERS, FoldTeachers, Regressor, TeacherName
-from regaug.exceptions import ArgumentError, ArgumentTypeError, NotFittedError, PlaceError
+from regaug.exceptions import ArgumentError, ArgumentTypeError, NotFittedError
 from regaug.functional.precision import cast, working_dtype
 
 RowsName = Literal["noise", "mixup", "foma", "cems"]
@@ -202,12 +202,8 @@ class TeacherRows(Augmentation[TeacherParams]):
         self, model: nn.Module, place: str | Sequence[str], *, output: int | str | None = None
     ) -> AtLayer[TeacherParams]:
         """Act on the inputs of ``model``, the only place; see :meth:`Augmentation.at`."""
-        places = [place] if isinstance(place, str) else list(place)
-        if places != [INPUT]:
-            raise PlaceError(
-                "TeacherRows labels new inputs, and cannot say what belongs to new outputs of "
-                f"{', '.join(map(repr, places))}. Use place='input'."
-            )
+        why = "TeacherRows labels new inputs, and cannot say what belongs to new outputs of"
+        check_is_input(place, why, "Use place='input'.")
         return super().at(model, place, output=output)
 
     def _count(self) -> int:

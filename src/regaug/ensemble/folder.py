@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from regaug import _files
+from regaug import _files, _tensors
 from regaug._files import entry
 from regaug._outputs import Output
 from regaug._regular import read_regular
@@ -56,7 +56,7 @@ def read_model(folder: Path) -> Contents:
 def write_state(folder: Path, state: Mapping[str, object]) -> None:
     """Write what a model consists of as the two files of a folder."""
     tree, tensors = pack("state", state)
-    content, checksum = _files.dump_tensors(tensors, {})
+    content, checksum = _tensors.dump_tensors(tensors, {})
     head = {"format": FORMAT, "version": VERSION, "regaug": __version__, "tensors": checksum}
     try:
         _files.write_folder(folder, {TENSORS: content, JSON: _files.seal({**head, "state": tree})})
@@ -78,7 +78,7 @@ def read_state(folder: Path) -> dict[str, object]:
         if version < VERSION:  # which lacks what this one says of the rows put aside
             raise _unusable(folder, f"it has format {version}, and this one reads {VERSION}.")
         _files.check_format(folder / JSON, version, VERSION, document.get("regaug"))
-        tensors, about = _files.read_tensors(folder / TENSORS)
+        tensors, about = _tensors.read_tensors(folder / TENSORS)
         is_intact = _files.is_sealed(read_regular(folder / JSON))
         if not is_intact or document.get("tensors") != about["tensors"]:
             raise DataError(f"`{JSON}` must fit {TENSORS}.")

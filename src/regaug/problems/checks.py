@@ -62,8 +62,16 @@ def check_list(splits: object) -> None:
             raise ArgumentTypeError(f"{what} {type(split).__name__} in it. {way_out}")
 
 
-def check_for_table_net(split: Split, number: int) -> None:
-    """Refuse inputs that the table net cannot take."""
+def check_splits(splits: Sequence[Split], *, is_for_table: bool, is_scaled: bool) -> None:
+    """Refuse inputs that the table net cannot take, and targets that have lost their units."""
+    for number, split in enumerate(splits):
+        if is_for_table:
+            _check_for_table_net(split, number)
+        if not is_scaled:
+            _check_scale(split)
+
+
+def _check_for_table_net(split: Split, number: int) -> None:
     if not isinstance(split.train.x, Tensor):
         raise ArgumentError(
             "`splits` must have their inputs in memory for the table net, as tables do. "
@@ -72,8 +80,7 @@ def check_for_table_net(split: Split, number: int) -> None:
     check_floating(f"splits[{number}].train.x", split.train.x)
 
 
-def check_scale(split: Split) -> None:
-    """Refuse targets that have lost their units."""
+def _check_scale(split: Split) -> None:
     if isinstance(split, StandardizedSplit):
         raise ArgumentError(
             "`splits` must be in the target's own units, got standardized ones. A study "
@@ -82,8 +89,15 @@ def check_scale(split: Split) -> None:
         )
 
 
-def check_limits(split: Split, pairs_within: PairsWithin | None, mask: Mask | None) -> None:
+def check_limits(
+    splits: Sequence[Split], pairs_within: PairsWithin | None, mask: Mask | None
+) -> None:
     """Refuse rows without the groups that pairs stay within, and a mask that does not fit them."""
+    for split in splits:
+        _check_limits_of(split, pairs_within, mask)
+
+
+def _check_limits_of(split: Split, pairs_within: PairsWithin | None, mask: Mask | None) -> None:
     if pairs_within is not None and split.train.groups is None:
         raise ArgumentError(
             "`splits` must have groups for pairs_within='group', a label for every row in "

@@ -1,9 +1,9 @@
-"""The paper's networks by kind of data, and what tells one network from another."""
+"""Networks: the paper's by kind of data, the user's own, and what tells one from another."""
 
 import ast
 import re
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from inspect import getsource
 from textwrap import dedent
 from tokenize import TokenError
@@ -12,7 +12,9 @@ from typing import Any
 from torch import nn
 
 from regaug.data.base import Split
+from regaug.exceptions import ArgumentTypeError
 from regaug.models import DeepDTA, LSTNet, R2Plus1D18, ResNet18
+from regaug.training.estimators import call_factory
 
 MakeNet = Callable[..., nn.Module]
 
@@ -46,6 +48,17 @@ NETWORKS: dict[str, MakeNet] = {
     "pair": make_pair_net,
     "video": make_video_net,
 }
+
+
+def make_own_net(make: Any, split: Split, seed: int, places: Sequence[str] | None) -> nn.Module:
+    """Make the net of the user's own; ``places`` are its places if it does not name them itself."""
+    net = call_factory(make, split, seed)
+    if not isinstance(net, nn.Module):
+        raise ArgumentTypeError(f"`model` must return a torch.nn.Module, got {type(net).__name__}.")
+    if places is not None:
+        # What torch.jit.script makes takes no attribute any more.
+        object.__setattr__(net, "places", tuple(places))
+    return net
 
 
 def digest_network(net: nn.Module, make: Any) -> str:

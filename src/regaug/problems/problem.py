@@ -5,9 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from torch import nn
 
@@ -21,11 +20,10 @@ from regaug.data.partition import read_splits
 from regaug.data.samples import Get
 from regaug.data.scaling import standardize
 from regaug.data.splits import SplitRule
-from regaug.exceptions import ArgumentError, ArgumentTypeError
+from regaug.exceptions import ArgumentError
 from regaug.metrics import MetricName, Mode, check_metric
 from regaug.models import MLP
 from regaug.problems.checks import (
-    check_for_table_net,
     check_functions,
     check_limits,
     check_list,
@@ -33,25 +31,32 @@ from regaug.problems.checks import (
     check_places,
     check_regressor_options,
     check_rows,
-    check_scale,
+    check_splits,
 )
 from regaug.problems.cost import Cost
-from regaug.problems.digests import digest_parts
-from regaug.problems.networks import NETWORKS, MakeNet, digest_network
-from regaug.problems.sequences import LoadedSplits, RepeatedSplits, is_same
+from regaug.problems.digests import digest_splits
+from regaug.problems.kinds import Kind, find_kind
+from regaug.problems.networks import NETWORKS, MakeNet, digest_network, make_own_net
+from regaug.problems.sequences import (
+    LoadedSplits,
+    RepeatedSplits,
+    choose_splits,
+    has_one_split,
+    subsample_splits,
+)
 from regaug.problems.sources import (
     count_rows,
     divide_table,
     find_in_file,
     make_lightning,
     split_named,
+    without_encoders,
 )
 from regaug.samplers.base import PairsWithin
 from regaug.training.estimators import call_factory, is_regressor, name_model
 from regaug.training.logged import LoggedTraining
 from regaug.training.recipe import HIDDEN
 
-Kind = Literal["table", "network", "estimator", "lightning"]
 # What a problem is called that nobody has given a name, and a study in a file.
 UNNAMED, IN_FILE = "splits", "problem"
 
@@ -133,12 +138,8 @@ class Problem:
         check_list(self.splits)
         read = read_splits(self.splits, inputs=self.inputs, targets=self.targets)
         object.__setattr__(self, "splits", read)
-        for number, split in enumerate(self.splits):
-            if self.model is None:
-                check_for_table_net(split, number)
-            if not self.is_scaled:
-                check_scale(split)
-            check_limits(split, self.pairs_within, self.mask)
+        check_splits(read, is_for_table=self.model is None, is_scaled=self.is_scaled)
+        check_limits(read, self.pairs_within, self.mask)
         options = {"rows": self.rows, "keep_integers": self.keep_integers}
         if any(options.values()) and self.kind != "estimator":
             check_regressor_options(options)
@@ -173,10 +174,7 @@ class Problem:
         columns, targets = parts[0].train.x[0].numel(), parts[0].train.y.shape[1]
         cost, names = Cost.of_table(columns, targets), getattr(data, "targets", ())
         if model is None:
-            # The three parts and nothing else: what a worker needs. New rows need the encoders too.
-            parts = [
-                Split(part.train, part.validation, part.test, blocks=part.blocks) for part in parts
-            ]
+            parts = [without_encoders(part) for part in parts]
         facts: dict[str, Any] = {"target_names": names, "notes": notes, "cost": cost}
         return cls(parts, model, metric, name=data.info.name, **facts)
 
@@ -305,19 +303,7 @@ class Problem:
 
         Whether a function makes a network or a regressor is found out by calling it.
         """
-        if self.lightning is not None:
-            return "lightning"
-        if self.model is None:
-            return "table"
-        if isinstance(self.model, str) or is_regressor(self.model):
-            return "estimator"
-        if isinstance(self.splits, LoadedSplits):  # calling it would read the data
-            return "network"
-        try:
-            made = call_factory(self.model, self.splits[0], 0)
-        except Exception:  # which comes again, where it can be told
-            return "network"
-        return "estimator" if is_regressor(made) else "network"
+        return "lightning" if self.lightning is not None else find_kind(self.model, self.splits)
 
     @property
     def is_stacked(self) -> bool:
@@ -335,8 +321,7 @@ class Problem:
     @cached_property
     def has_one_split(self) -> bool:
         """Whether all its splits have the same rows; of those that must be read two are."""
-        first, *others = self.splits[:2] if isinstance(self.splits, LoadedSplits) else self.splits
-        return self.is_repeated or all(is_same(first, other) for other in others)
+        return has_one_split(self.splits)
 
     def with_splits(self, count: int) -> Self:
         """Return the problem with so many splits: its first ones, or repetitions of its only one.
@@ -344,31 +329,11 @@ class Problem:
         Args:
             count: How many; at most as many as there are, unless there is only one.
         """
-        check_integer("splits", count, 1)
-        if self.has_one_split:
-            splits: Sequence[Split] = self.splits
-            if count > 1:
-                one = splits.one if isinstance(splits, RepeatedSplits) else splits
-                splits = RepeatedSplits(one, count)
-            return replace(self, splits=splits)
-        if count > len(self.splits):
-            raise ArgumentError(
-                f"`splits` must be at most {len(self.splits)}, as many as the problem has, got "
-                f"{count}. Make the problem with more."
-            )
-        if isinstance(self.splits, LoadedSplits):
-            return replace(self, splits=self.splits.first(count))
-        return replace(self, splits=self.splits[:count])
+        return replace(self, splits=choose_splits(self.splits, count, is_one=self.has_one_split))
 
     def subsample(self, n: int, *, seed: int = 0) -> Self:
         """Return the problem with fewer rows in every split: see :meth:`regaug.data.Split`."""
-        few = partial(_subsample, n=n, seed=seed)
-        if isinstance(self.splits, RepeatedSplits):
-            one = replace(self, splits=self.splits.one).subsample(n, seed=seed).splits
-            return replace(self, splits=RepeatedSplits(one, len(self.splits)))
-        if isinstance(self.splits, LoadedSplits):
-            return replace(self, splits=self.splits.changed(few))
-        return replace(self, splits=[few(split) for split in self.splits])
+        return replace(self, splits=subsample_splits(self.splits, n, seed))
 
     def split(self, number: int, *, log: bool = False) -> Split:
         """Return a split as it is trained on: standardized, unless it is scaled already."""
@@ -386,15 +351,7 @@ class Problem:
         if self.model is None:
             inputs, outputs = split.train.x[0].numel(), split.train.y.shape[1]
             return MLP(inputs, outputs, hidden=self.hidden, seed=seed)
-        net = call_factory(self.model, split, seed)
-        if not isinstance(net, nn.Module):
-            raise ArgumentTypeError(
-                f"`model` must return a torch.nn.Module, got {type(net).__name__}."
-            )
-        if self.places is not None:
-            # What torch.jit.script makes takes no attribute any more.
-            object.__setattr__(net, "places", tuple(self.places))
-        return net
+        return make_own_net(self.model, split, seed, self.places)
 
     def make_regressor(self, split: Split, seed: int) -> Any:
         """Return the regressor for a split, not fitted: an estimator, or the name of ours."""
@@ -418,8 +375,7 @@ class Problem:
         if self.lightning is not None:  # what its rows hold is not ours to know
             return f"{zlib.crc32(self.lightning.identity().encode()):08x}"
         splits = self.splits[:1] if self.is_repeated else self.splits
-        parts = chain(*(split.parts.values() for split in splits), self.rows)
-        return f"{digest_parts(parts, self.pairs_within, self.mask):08x}"
+        return f"{digest_splits(splits, self.rows, self.pairs_within, self.mask):08x}"
 
     def network_key(self) -> str:
         """Return eight digits that differ for another network; empty for the net for tables.
@@ -438,11 +394,7 @@ class Problem:
         return _restored, (ImportedScripts(), type(self), state)
 
 
-def _subsample(split: Split, n: int, seed: int) -> Split:
-    return split.subsample(n, seed=seed)
-
-
-def _restored(scripts: ImportedScripts, kind: type[Problem], state: dict[str, Any]) -> Problem:
+def _restored(_: ImportedScripts, kind: type[Problem], state: dict[str, Any]) -> Problem:
     problem = object.__new__(kind)
     vars(problem).update(state)
     return problem

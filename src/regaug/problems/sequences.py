@@ -8,6 +8,7 @@ import torch
 
 from regaug._checks import check_integer
 from regaug.data.base import Split
+from regaug.exceptions import ArgumentError
 
 
 class _Numbered(Sequence[Split]):
@@ -100,3 +101,38 @@ def is_same(split: Split, other: Split) -> bool:
         one.rows.tobytes() == another.rows.tobytes() and torch.equal(one.y, another.y)
         for one, another in pairs
     )
+
+
+def has_one_split(splits: Sequence[Split]) -> bool:
+    """Tell whether all splits have the same rows; of those that must be read two are looked at."""
+    first, *others = splits[:2] if isinstance(splits, LoadedSplits) else splits
+    return isinstance(splits, RepeatedSplits) or all(is_same(first, other) for other in others)
+
+
+def choose_splits(splits: Sequence[Split], count: int, *, is_one: bool) -> Sequence[Split]:
+    """Return the first ones of some splits, or repetitions of the only one if it ``is_one``."""
+    check_integer("splits", count, 1)
+    if is_one:
+        if count == 1:
+            return splits
+        return RepeatedSplits(splits.one if isinstance(splits, RepeatedSplits) else splits, count)
+    if count > len(splits):
+        raise ArgumentError(
+            f"`splits` must be at most {len(splits)}, as many as the problem has, got {count}. "
+            "Make the problem with more."
+        )
+    return splits.first(count) if isinstance(splits, LoadedSplits) else splits[:count]
+
+
+def subsample_splits(splits: Sequence[Split], n: int, seed: int) -> Sequence[Split]:
+    """Return splits with fewer rows, read when they were to be read anyway."""
+    if isinstance(splits, RepeatedSplits):
+        return RepeatedSplits(subsample_splits(splits.one, n, seed), len(splits))
+    few = partial(_subsample, n=n, seed=seed)
+    if isinstance(splits, LoadedSplits):
+        return splits.changed(few)
+    return [few(split) for split in splits]
+
+
+def _subsample(split: Split, n: int, seed: int) -> Split:
+    return split.subsample(n, seed=seed)

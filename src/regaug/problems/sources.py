@@ -65,6 +65,11 @@ def divide_table(
     return splits, notes
 
 
+def without_encoders(split: Split) -> Split:
+    """Return the three parts and nothing else: what a worker needs that makes no new rows."""
+    return Split(split.train, split.validation, split.test, blocks=split.blocks)
+
+
 def _limit_rows(columns: int) -> int:
     """Return at how many rows of so many columns a study looks, at most."""
     return min(MOST_ROWS, max(FEWEST_ROWS, MOST_NUMBERS // columns))

@@ -10,7 +10,7 @@ from regaug import formatting
 from regaug._files import read_json, write_bytes, write_json, write_text
 from regaug._outputs import Output, check_own_folder
 from regaug.exceptions import ArgumentError
-from regaug.reproduction import answers, differences, picture, reasons
+from regaug.reproduction import answers, conclusions, differences, picture, reasons
 from regaug.reproduction.experiments import TABLES
 from regaug.reproduction.figures import FIGURES
 from regaug.reproduction.measured import TUNED, Line, Measured
@@ -62,9 +62,9 @@ def make_page(folder: str | Path) -> str:
     folder = Path(folder)
     tables = read_tables(folder)
     compared = compared_tables(tables)
-    parts = [INTRO, "## Does FOMA work?\n", answers.say_answer(compared) + "\n"]
+    parts = [INTRO, "## Does FOMA work?\n", conclusions.say_answer(compared) + "\n"]
     parts += [answers.make_table(compared).to_markdown(), HOW.format(older=_say_older(tables))]
-    parts += [f"- **{found.data}**: {answers.say_briefly(found)}" for found in compared]
+    parts += [f"- **{found.data}**: {conclusions.say_briefly(found)}" for found in compared]
     points = picture.list_points(compared)
     parts.append(f"\n![{picture.say_points(points)}](figures/{picture.NAME}.png)\n")
     parts += ["## Why do the published gains not appear?\n"]
@@ -127,7 +127,7 @@ def read_table(path: Path) -> Measured | Times:
 def _section(found: Measured | Times) -> str:
     parts = []
     if isinstance(found, Measured) and found.experiment.endswith(("-distribution", TUNED)):
-        parts.append("".join(f"- {sentence}\n" for sentence in answers.summarize(found)))
+        parts.append("".join(f"- {sentence}\n" for sentence in conclusions.summarize(found)))
     for title, table in _without_scaled(found).tables().items():
         said = [re.sub(r"^Made by: (.+)$", r"Made by `\1`.", note) for note in table.notes]
         notes = "".join(f"{note}\n\n" for note in said)

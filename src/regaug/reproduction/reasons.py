@@ -6,7 +6,8 @@ from regaug import formatting
 from regaug.formatting import TextTable
 from regaug.metrics import METRICS
 from regaug.reproduction import published
-from regaug.reproduction.answers import best_foma, name_metric, say_settings
+from regaug.reproduction.answers import best_foma, name_metric
+from regaug.reproduction.conclusions import say_settings
 from regaug.reproduction.measured import Figure, Line, Measured
 from regaug.reproduction.problems import SCALINGS
 from regaug.reproduction.recipes import metric_of

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from torch import Tensor
 
-from regaug._files import dump_tensors, read_tensors, remove_leftovers, write_bytes
+from regaug._files import remove_leftovers, write_bytes
+from regaug._tensors import dump_tensors, read_tensors
 from regaug.runs.run import Run
 
 NETS = "nets"

@@ -18,23 +18,23 @@ from regaug.ensemble.diagnosis import Diagnosis, read_diagnosis
 from regaug.ensemble.entry import BLENDS
 from regaug.exceptions import ArgumentError, RegaugError, StoreError
 from regaug.formatting import as_html, count
-from regaug.methods import is_for_rare
-from regaug.metrics import RARE_METRICS, Scores, as_signed, is_logged
+from regaug.metrics import Scores
 from regaug.runs.nets import net_file
 from regaug.runs.record import RunRecord
 from regaug.runs.run import Run
 from regaug.runs.store import STUDY, WAY_OUT, Store, read_study
 from regaug.studies.budget import Budget
 from regaug.studies.checks import Check, find_checks
+from regaug.studies.comparisons import compare_beside, compare_rows
 from regaug.studies.config import StudyConfig
-from regaug.studies.details import SHOWN, Details, describe_rows
+from regaug.studies.details import Details, describe_rows
 from regaug.studies.ensembles import judge
 from regaug.studies.facts import Facts, read_facts
+from regaug.studies.frames import leaderboard_frame, runs_frame
 from regaug.studies.latest import find_study
 from regaug.studies.leaderboard import best_rows, leaderboard
-from regaug.studies.names import COMBINED_NAMES
 from regaug.studies.selection import finished_splits, select
-from regaug.studies.statistics import Comparison, analyze
+from regaug.studies.statistics import Comparison
 from regaug.studies.steps import Steps
 from regaug.studies.targets import TARGETS, Targets, read_targets
 from regaug.studies.verdict import Verdict, make_verdict
@@ -143,11 +143,8 @@ class Study:
             targets = None if targets is None else targets[:fewer]
         selection = select(config, records)
         rows = judge(config, selection, targets)
-        comparison = _compare(config, rows.scores, config.metric)
-        beside = None
-        if any(map(is_for_rare, config.methods)) and not is_logged(config.metric):
-            other = "rmse" if config.metric in RARE_METRICS else "balanced-rmse"
-            beside = _compare(config, {name: rows.scores[name] for name in config.methods}, other)
+        comparison = compare_rows(config, rows.scores, config.metric)
+        beside = compare_beside(config, rows.scores)
         return cls(
             config=whole,
             records=records,
@@ -226,19 +223,7 @@ class Study:
         The other metrics have columns of their own, and so have the times, the epochs, what the
         single nets are worth and, of several targets, each in its own units (``rmse_price``).
         """
-        import pandas as pd
-
-        frame = pd.DataFrame(self.comparison.to_dict()["rows"]).drop(columns="errors")
-        known = [self.details.get(name, Details()) for name in frame["name"]]
-        for metric in dict.fromkeys(metric for own in known for metric in own.scores):
-            frame[metric] = [own.scores.get(metric) for own in known]
-        for name in ("fit_seconds", "predict_seconds", "single", "epochs"):
-            frame[name] = [getattr(own, name) for own in known]
-        columns = {(name, metric) for own in known for name in own.targets for metric in SHOWN}
-        for target, metric in sorted(columns):
-            values = [own.targets.get(target, {}).get(metric) for own in known]
-            frame[f"{metric}_{target}"] = values
-        return frame
+        return leaderboard_frame(self.comparison, self.details)
 
     def to_dict(self) -> dict[str, JSON]:
         """Return what was found as plain values, for a JSON file."""
@@ -261,25 +246,7 @@ class Study:
 
     def runs_frame(self) -> "pd.DataFrame":
         """Return a line for every finished run: what it was, and how good it came out."""
-        import pandas as pd
-
-        metric = self.config.metric
-        return pd.DataFrame(
-            {
-                "method": own.run.method,
-                "stage": own.run.stage,
-                "split": own.run.split,
-                "trial": own.run.trial,
-                "seed": own.run.seed,
-                **{f"{part}_{metric}": own.score(part, metric) for part in ("validation", "test")},
-                "is_chosen": any(own is one for one in self.chosen.get(own.run.method, ())),
-                "best_epoch": own.best_epoch,
-                "epochs": own.epochs,
-                "ending": own.ending,
-                "seconds": own.seconds,
-            }
-            for own in self.records
-        )
+        return runs_frame(self.records, self.chosen, self.config.metric)
 
     def report(self, path: str | Path, *, force: bool = False) -> Path:
         """Write a page about the study: one HTML file that needs no network.
@@ -425,27 +392,3 @@ class Study:
                 f"{', '.join(names)}."
             )
         return table
-
-
-def _compare(
-    config: StudyConfig, scores: Mapping[str, Sequence[Scores | None]], metric: str
-) -> Comparison:
-    """Return the statistics of what the rows are worth by a metric."""
-    errors = {
-        name: [None if one is None else one.value(metric) for one in own]
-        for name, own in scores.items()
-    }
-    # Errors that somebody else has logged may turn out to be below zero.
-    values = (value for own in errors.values() for value in own if value is not None)
-    is_negative = is_logged(metric) and any(value < 0 for value in values)
-    return analyze(
-        errors,
-        metric=as_signed(metric) if is_negative else metric,
-        reference=config.reference,
-        baselines=[name for name in config.baselines if name in errors],
-        combined=[name for name in COMBINED_NAMES if name in errors],
-        test_share=config.test_share,
-        independent=config.independent,
-        targets=config.targets,
-        repeated=config.is_repeated,
-    )

@@ -10,7 +10,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from regaug._files import dump_tensors, read_tensors, write_bytes
+from regaug._files import write_bytes
+from regaug._tensors import dump_tensors, read_tensors
 from regaug.data.base import Split
 from regaug.ensemble.scale import Bounds
 from regaug.exceptions import FileError, StoreError

@@ -7,7 +7,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from regaug._files import MALFORMED, PLAIN, dump_tensors, read_tensors, write_bytes
+from regaug._files import MALFORMED, PLAIN, write_bytes
+from regaug._tensors import dump_tensors, read_tensors
 from regaug.exceptions import ArgumentError, ArgumentTypeError, DataError, FileError
 
 DTYPES = (

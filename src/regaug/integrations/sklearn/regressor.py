@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from regaug import _random
-from regaug.data.base import Part
+from regaug.data.base import Part, Split
 from regaug.data.scaling import Scaler
 from regaug.ensemble import Component, Ensemble
 from regaug.ensemble.contents import AUTO
@@ -159,11 +159,9 @@ class AugmentedMLPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc
         )
         method, errors = self.method, dict[str, float]()
         if method == AUTO:
-            splits = stopping.inner_splits(whole, settings.seed)
-            problem = Problem(splits, is_scaled=True, hidden=hidden)
-            own = {name: _start(name, settings) for name in QUICK_METHODS}
-            choice = choose_run(problem, settings=own, seed=settings.seed)
-            method, errors = choice.run.method, dict(choice.errors)
+            method, errors = _choose_method(
+                stopping.inner_splits(whole, settings.seed), settings, hidden
+            )
         trained = train_members(
             stopping.splits(whole, int(self.members), settings.seed),
             method,
@@ -273,6 +271,16 @@ class AugmentedMLPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc
 def _start(method: str, settings: Settings) -> Settings:
     """Return the settings of a method where they are not given otherwise."""
     return replace(settings, method_settings={**STARTS.get(method, {}), **settings.method_settings})
+
+
+def _choose_method(
+    splits: Sequence[Split], settings: Settings, hidden: Sequence[int]
+) -> tuple[str, dict[str, float]]:
+    """Return the method that a small study chooses, and the inner errors of all that it tried."""
+    problem = Problem(splits, is_scaled=True, hidden=hidden)
+    own = {name: _start(name, settings) for name in QUICK_METHODS}
+    choice = choose_run(problem, settings=own, seed=settings.seed)
+    return choice.run.method, dict(choice.errors)
 
 
 def _warn_of_too_few_epochs(results: Sequence[RunResult], settings: Settings) -> None:
