@@ -1,19 +1,24 @@
 """What FOMA does to batches: counted in a training, and on the paper's real batches."""
 
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 
 import pytest
 import torch
 
 from regaug.augment.foma import FOMA, count_cuts, list_cuts
 from regaug.metrics import Scores
-from regaug.reproduction.cuts import Cut, read_cut
+from regaug.reproduction.cuts import Cut, count_in_an_epoch, read_cut
+from regaug.reproduction.page import read_counted
 from regaug.reproduction.problems import find
-from regaug.reproduction.recipes import paper_settings
+from regaug.reproduction.recipes import paper_settings, released_settings
 from regaug.runs.record import RunRecord
 from regaug.runs.run import Run
 from regaug.runs.worker import Worker
 from regaug.samplers import NearestBatchSampler, RandomBatchSampler
+
+KEPT = Path(__file__).resolve().parents[2] / "benchmarks" / "results" / "reproduction"
 
 
 def make_record(cuts, scale="trailing"):
@@ -33,6 +38,39 @@ def test_large_values_are_left_alone_where_k_is_0_and_small_ones_where_k_is_all(
 def test_what_is_not_foma_has_no_cut():
     assert read_cut([]) is None
     assert read_cut([make_record(())]) is None
+
+
+@pytest.fixture(scope="module")
+def counted():
+    return read_counted(KEPT)
+
+
+@pytest.mark.parametrize("label", ["foma", "foma-rho", "foma-rho, released"])
+def test_what_is_said_of_exchange_rate_is_what_an_epoch_of_its_batches_shows(
+    label, counted, real_data, monkeypatch
+):
+    monkeypatch.setenv("REGAUG_DATA", str(real_data))
+    make = (
+        released_settings if label.endswith("released") else partial(paper_settings, method=label)
+    )
+    settings = make("exchange-rate", seed=0)
+    split = find("exchange-rate").problem("paper").split(0)
+    method = label.split(",")[0]
+    assert count_in_an_epoch(split, method, settings) == counted["exchange-rate"][label]
+
+
+def test_both_printed_settings_change_no_batch_of_exchange_rate(counted):
+    for label, k in (("foma", 16), ("foma-rho", 0)):
+        cut = counted["exchange-rate"][label]
+        assert (cut.changed, cut.k) == (0, k)
+        assert cut.batches == 4373 // (cut.values if label == "foma" else 8)
+
+
+def test_what_acts_at_a_layer_is_counted_in_a_training_alone(made_up):
+    split = find("airfoil").problem("paper").split(0)
+    assert count_in_an_epoch(split, "foma", paper_settings("airfoil", "foma", seed=0)) is None
+    cut = count_in_an_epoch(split, "foma-rho", paper_settings("airfoil", "foma-rho", seed=0))
+    assert cut is not None
 
 
 def _count(data, sampler, batches=400):

@@ -1,8 +1,10 @@
 """The figures: their numbers, and that they can be drawn again from them."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import ANY
 
 import numpy as np
 import pytest
@@ -18,10 +20,11 @@ from regaug.functional.foma import foma
 from regaug.reproduction.figures import FIGURES, figure1, figure2, perturbation, sweep, trainings
 from regaug.reproduction.figures.base import Plan, compact, spread
 from regaug.reproduction.figures.trainings import NO2_ERM, SAME, foma_settings
+from regaug.training.recipe import default_recipe
 
 COMMITTED = Path(__file__).resolve().parents[2] / "benchmarks" / "results" / "reproduction"
 # Minutes for which a figure is small enough for a test.
-QUICK = {"figure1": None, "figure2": 0.01, "figure3": 0.02, "figure4": 0.03, "perturbation": None}
+QUICK = {"figure1": None, "figure2": 0.03, "figure3": 0.03, "figure4": 0.03, "perturbation": None}
 
 
 def make_part(n=23, d=4, seed=0):
@@ -186,7 +189,7 @@ def test_figure_1_orders_the_methods_by_their_distance():
 def test_figure_2_says_so_when_it_is_scaled_down(computed, real_data, monkeypatch):
     monkeypatch.setenv("REGAUG_DATA", str(real_data))
     numbers = computed("figure2")
-    assert "Scaled down to 0.01 minutes: 10 % of the epochs." in numbers["note"]
+    assert "Scaled down to 0.03 minutes: 10 % of the epochs." in numbers["note"]
     assert len(numbers["curves"]["foma"]["test"]["mean"]) == 10
 
 
@@ -215,7 +218,45 @@ def test_labels_of_figure_2_say_the_rates_of_its_settings(computed, real_data, m
         assert figure2.LABELS[name].endswith(said)
 
 
+def test_the_recipe_is_that_of_a_study_and_foma_as_above_it():
+    numbers = json.loads((COMMITTED / "figure2.json").read_text())
+    usual = replace(default_recipe(200), patience=None).to_dict() | {"method_settings": ANY}
+    assert numbers["recipe"]["settings"] == {SAME: usual, "foma": usual}
+    own = numbers["recipe"]["settings"]["foma"]["method_settings"]
+    assert foma_settings("no2").method_settings.items() <= own.items()
+
+
+def test_a_part_of_the_recipe_comes_alone(real_data, monkeypatch):
+    monkeypatch.setenv("REGAUG_DATA", str(real_data))
+    splits = trainings.standardized_splits("no2", 1)
+    runs = trainings.train_by_recipe("no2", splits, Plan(1), epochs=1, part="a linear part")
+    own = runs["foma"][0].settings
+    assert (own.linear, own.frequencies, own.relevance, own.average) == (True, 0, False, 0.0)
+    assert (own.learning_rate, own.epochs) == (default_recipe(200).learning_rate, 1)
+
+
+def test_foma_keeps_the_error_from_rising_as_far_and_has_no_better_epoch():
+    recipe = json.loads((COMMITTED / "figure2.json").read_text())["recipe"]
+    whole, parts = recipe["facts"], recipe["parts"].values()
+    for own in (whole, *parts):
+        assert own["foma"]["last_test"] < own[SAME]["last_test"]
+    lower = [own["foma"]["test"] < own[SAME]["test"] for own in (whole, *parts)]
+    assert not lower[0]
+    assert sum(lower) <= 1
+
+
 # --- sweeps over lambda
+
+
+def test_nets_of_the_recipe_predict_what_their_trainings_did(real_data, monkeypatch):
+    monkeypatch.setenv("REGAUG_DATA", str(real_data))
+    splits = trainings.standardized_splits("no2", 1)
+    runs = trainings.train_by_recipe("no2", splits, Plan(1), epochs=3)
+    nets, unit = sweep.make_recipe_nets(runs, splits), float(splits[0].y_scaler.std[0])
+    found = sweep.sweep(nets, [{"test": splits[0].test}], 64, units=[unit])["test"]
+    for name, (run,) in runs.items():
+        expected = run.scores["test"].rmse ** 2
+        assert found[name][sweep.JOINT]["mean"][-1] == pytest.approx(expected, rel=1e-3)
 
 
 @given(st.integers(0, 99), st.floats(0.0, 1.0))
@@ -332,6 +373,15 @@ def test_after_foma_the_values_are_the_scaled_ones_in_order(computed, real_data,
     for name, lam in perturbation.FACTORS.items():
         expected = [s if j < batch["k"] else lam * s for j, s in enumerate(batch["before"])]
         np.testing.assert_allclose(batch[name], sorted(expected, reverse=True), rtol=1e-3)
+
+
+def test_noise_moves_standardized_rows_less(computed, real_data, monkeypatch):
+    monkeypatch.setenv("REGAUG_DATA", str(real_data))
+    numbers = computed("perturbation")
+    own = numbers["standardized"]
+    assert 1.0 < own["smallest"]["noise"][0] < numbers["smallest"]["noise"][0]
+    assert own["smallest"]["foma"][0] == pytest.approx(0.5, rel=1e-3)
+    assert own["share_inside"] == 1.0
 
 
 def test_lam_range_of_one_value_is_that_value():

@@ -10,7 +10,7 @@ import pytest
 from regaug import formatting
 from regaug.exceptions import OverwriteError, RegaugError
 from regaug.metrics import METRICS
-from regaug.reproduction import answers, differences, picture, published
+from regaug.reproduction import answers, conclusions, differences, picture, published
 from regaug.reproduction.conclusions import summarize
 from regaug.reproduction.measured import Figure, Line, Measured, Tuned
 from regaug.reproduction.page import (
@@ -18,6 +18,7 @@ from regaug.reproduction.page import (
     compared_tables,
     main,
     make_page,
+    read_counted,
     read_table,
     read_tables,
 )
@@ -209,10 +210,15 @@ def test_a_point_of_the_picture_has_a_published_figure_and_runs(compared, record
 
 
 def test_shares_of_changed_batches_are_those_of_the_kept_cuts(compared, records):
-    counted = 0
+    checked, counted = 0, read_counted(KEPT)
     for found in compared:
         for line in found.paper:
             if line.cut is None:
+                known = counted.get(found.data, {}).get(line.label)
+                if known is not None:
+                    share = formatting.percent(known.share)
+                    told = f"| {found.data} | {line.label} | {share} | {known.k} |"
+                    assert told in make_page(KEPT)
                 continue
             own = [records[key] for key in line.keys]
             total = sum(count for record in own for *_, count in record.cuts)
@@ -227,8 +233,23 @@ def test_shares_of_changed_batches_are_those_of_the_kept_cuts(compared, records)
             assert f"| {found.data} | {line.label} | {formatting.percent(1 - idle / total)} |" in (
                 make_page(KEPT)
             )
-            counted += 1
-    assert counted >= 12
+            checked += 1
+    assert checked >= 12
+
+
+def test_the_answer_names_the_printed_settings_that_change_no_batch(compared):
+    counted = read_counted(KEPT)
+    (told,) = (
+        line for line in conclusions.say_answer(compared, counted).splitlines() if "batch" in line
+    )
+    first, second = told.split(" and by ")
+    for name, said in (("foma", first), ("foma-rho", second)):
+        for found in compared:
+            lines = [line for line in found.paper if line.label == name]
+            cuts = [line.cut or counted.get(found.data, {}).get(name) for line in lines]
+            is_idle = any(cut is not None and cut.changed == 0 for cut in cuts)
+            assert (found.data in said) == is_idle
+    assert "Not a single" not in conclusions.say_answer([found for found in compared if found.note])
 
 
 def test_on_airfoil_table_9_changes_nothing_and_is_plain_training_on_close_batches(compared):

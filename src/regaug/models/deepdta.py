@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from regaug import _random
 from regaug._checks import check_choice, check_integer
 from regaug.exceptions import ArgumentError
+from regaug.models.peak import PeakConvolution
 
 _CHANNELS = (32, 64, 96)
 # Symbols and length of a string, as in regaug.data.datasets.pairs: no import for two numbers.
@@ -107,14 +108,15 @@ class _StringEncoder(nn.Module):
         super().__init__()
         self.shape = shape
         layers: list[nn.Module] = []
-        for (before, after), kernel in zip(pairwise((shape[0], *_CHANNELS)), kernels, strict=True):
+        *sizes, last = zip(pairwise((shape[0], *_CHANNELS)), kernels, strict=True)
+        for (before, after), kernel in sizes:
             layers += [nn.Conv1d(before, after, kernel), nn.ReLU()]
+        layers.append(PeakConvolution(*last[0], last[1]))
         self.convolutions = nn.Sequential(*layers)
         self.linear = nn.Linear(_CHANNELS[-1], _ENCODED)
 
     def forward(self, x: Tensor) -> Tensor:
-        x = self.convolutions(x.reshape(len(x), *self.shape))
-        x = self.linear(x.max(dim=2).values)
+        x = self.linear(self.convolutions(x.reshape(len(x), *self.shape)))
         return x
 
 

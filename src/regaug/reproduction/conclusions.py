@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from regaug import formatting
 from regaug.metrics import METRICS
 from regaug.reproduction.answers import Best, Rows, best_cell, best_foma, say_tuned
+from regaug.reproduction.cuts import Cut
 from regaug.reproduction.measured import Figure, Measured, Tuned
 from regaug.reproduction.recipes import metric_of
 from regaug.reproduction.tables import FOMA, RELEASED
@@ -14,6 +15,8 @@ from regaug.training.baselines import BASELINES
 
 # A mean this many times worse is another result, whatever the noise.
 MUCH = 1.5
+# What was counted in an epoch of batches without a training, by data set and row.
+Counted = Mapping[str, Mapping[str, Cut]]
 
 
 def summarize(found: Measured) -> Iterator[str]:
@@ -135,8 +138,8 @@ def say_settings(own: Mapping[str, object]) -> str:
     )
 
 
-def say_answer(tables: Sequence[Measured]) -> str:
-    """Answer the question over all data sets, in a few sentences."""
+def say_answer(tables: Sequence[Measured], counted: Counted | None = None) -> str:
+    """Answer the question over all data sets, in a sentence and the points it stands on."""
     whole = [found for found in tables if not found.note and _is_whole(found)]
     met = [found.data for found in whole if _is_met(found, "erm")]
     own = [found.data for found in whole if any(_is_met(found, name) for name in FOMA)]
@@ -150,21 +153,40 @@ def say_answer(tables: Sequence[Measured]) -> str:
     lead = "**A gain of FOMA over plain training could not be shown.**"
     if better or scaled or gains:
         lead = f"**A gain of FOMA is seen on {_listed(sorted({*better, *scaled, *gains}))}.**"
-    return " ".join(
-        (
-            lead,
-            f"Of {formatting.count(len(whole), 'data set')} that are the paper's own and trained "
-            "to the end here, plain training comes within two standard errors of its published "
-            f"figure on {_listed(met)}, and FOMA or FOMA_rho of theirs on {_listed(own)}.",
-            "By more than two standard errors the best of FOMA's rows is better than plain "
-            "training, both as the papers set them, on "
-            f"{_listed(better)}; with scaled targets on {_listed(scaled)}.",
-            "Where every method gets the same search, FOMA or FOMA_rho is better than plain "
-            f"training, beyond chance, on {_listed(gains)} and worse on {_listed(harms)} of "
-            f"{formatting.count(len(tuned), 'data set')}.",
-            _say_reached(tables),
-        )
+    points = (
+        f"*The published figures.* Of {formatting.count(len(whole), 'data set')} that are the "
+        "paper's own and trained to the end here, plain training comes within two standard errors "
+        f"of its published figure on {_listed(met)}, FOMA or FOMA_rho of theirs on {_listed(own)}.",
+        "*The papers' settings.* The best of FOMA's rows is better than plain training, by more "
+        f"than two standard errors, on {_listed(better)} of these; with scaled targets on "
+        f"{_listed(scaled)}.",
+        _say_idle(tables, counted or {}),
+        "*The same search for every method.* FOMA or FOMA_rho is better than plain training, "
+        f"beyond chance, on {_listed(gains)} and worse on {_listed(harms)} of "
+        f"{formatting.count(len(tuned), 'data set')}. {_say_reached(tables)}",
     )
+    return "\n".join([f"{lead}\n", *(f"- {point}" for point in points if point)])
+
+
+def _say_idle(tables: Sequence[Measured], counted: Counted) -> str:
+    """Name the printed settings that change no batch."""
+    words = []
+    for name, title in zip(FOMA, ("FOMA by table 8", "FOMA_rho by table 9"), strict=True):
+        cuts = {found.data: find_cut(found, name, counted) for found in tables}
+        idle = [data for data, cut in cuts.items() if cut is not None and not cut.changed]
+        words += [f"{title} on {', '.join(idle)}"] if idle else []
+    if not words:
+        return ""
+    return (
+        f"*Settings that change nothing.* Not a single batch is changed by {' and by '.join(words)}"
+        ": that is plain training under another name."
+    )
+
+
+def find_cut(found: Measured, label: str, counted: Counted) -> Cut | None:
+    """Return what a row changes, counted in its training or else in an epoch of its batches."""
+    line = next((own for own in found.paper if own.label == label), None)
+    return None if line is None else line.cut or counted.get(found.data, {}).get(label)
 
 
 def _say_reached(tables: Sequence[Measured]) -> str:

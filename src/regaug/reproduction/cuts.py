@@ -1,10 +1,18 @@
-"""What FOMA did to the batches of a training: how many it changed, and where it cut."""
+"""What FOMA does to the batches of a training: how many it changes, and where it cuts."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from regaug import formatting
+from regaug import formatting, methods
+from regaug.augment.foma import count_cuts, list_cuts
+from regaug.data.base import Split
+from regaug.methods import BOTH, INPUT
 from regaug.runs.record import RunRecord
+from regaug.training.limits import TrainingBatches
+from regaug.training.settings import Settings
+
+# Whether the leading values are scaled, and how often which cut was made: (k, values, batches).
+_Counted = tuple[bool, Sequence[tuple[int, int, int]]]
 
 
 @dataclass(frozen=True)
@@ -51,12 +59,39 @@ def read_cut(records: Sequence[RunRecord]) -> Cut | None:
     others are, and a cut that leaves none changes nothing. A cut that could not be estimated
     (-1) changes nothing either.
     """
+    return _add_up(
+        (_is_leading(record.run.settings), record.cuts)
+        for record in records
+        if record.run.settings is not None
+    )
+
+
+def count_in_an_epoch(split: Split, method: str, settings: Settings) -> Cut | None:
+    """Count the cuts in the batches of a training's first epoch, without the training.
+
+    That is for FOMA on the inputs: what a layer puts out must be learned first, so there it is
+    None. Of FOMA at both places the inputs are counted.
+    """
+    ready = methods.get(method).prepare(settings.method_settings, seed=settings.seed)
+    if ready.settings["place"] not in (INPUT, BOTH):
+        return None
+    ready.fit(split.train.x, split.train.y)
+    count_cuts(ready.augmentation)
+    sampler = ready.sampler(split.train.y, settings.batch_size, drop_last=True)
+    for x, y, _, _ in TrainingBatches(split).of_epoch(sampler):
+        ready.augmentation(x, y)
+    return _add_up([(_is_leading(settings), list_cuts(ready.augmentation))])
+
+
+def _is_leading(settings: Settings) -> bool:
+    return settings.method_settings.get("scale") == "leading"
+
+
+def _add_up(counted: Iterable[_Counted]) -> Cut | None:
     counts: dict[tuple[int, int], int] = {}
     changed = 0
-    for record in records:
-        settings = record.run.settings
-        is_leading = settings is not None and settings.method_settings.get("scale") == "leading"
-        for k, values, count in record.cuts:
+    for is_leading, cuts in counted:
+        for k, values, count in cuts:
             counts[k, values] = counts.get((k, values), 0) + count
             changed += count if (k > 0 if is_leading else 0 <= k < values) else 0
     total = sum(counts.values())

@@ -11,6 +11,7 @@ from regaug._files import read_json, write_bytes, write_json, write_text
 from regaug._outputs import Output, check_own_folder
 from regaug.exceptions import ArgumentError
 from regaug.reproduction import answers, conclusions, differences, picture, reasons
+from regaug.reproduction.cuts import Cut
 from regaug.reproduction.experiments import TABLES
 from regaug.reproduction.figures import FIGURES
 from regaug.reproduction.measured import TUNED, Line, Measured
@@ -44,6 +45,8 @@ READ = """\
 the difference of measured and published mean in combined standard errors, where both have a
 standard deviation: beyond 2 it is more than chance.*
 """
+# The cuts of FOMA in an epoch of batches, without a training.
+COUNTED = "cuts.json"
 # SkillCraft is in the tables of C-Mixup and ADA.
 ORDER = (*IN_DISTRIBUTION, *OUT_OF_DISTRIBUTION, "skillcraft")
 SECTIONS = {
@@ -62,13 +65,14 @@ def make_page(folder: str | Path) -> str:
     folder = Path(folder)
     tables = read_tables(folder)
     compared = compared_tables(tables)
-    parts = [INTRO, "## Does FOMA work?\n", conclusions.say_answer(compared) + "\n"]
+    counted = read_counted(folder)
+    parts = [INTRO, "## Does FOMA work?\n", conclusions.say_answer(compared, counted) + "\n"]
     parts += [answers.make_table(compared).to_markdown(), HOW.format(older=_say_older(tables))]
     parts += [f"- **{found.data}**: {conclusions.say_briefly(found)}" for found in compared]
     points = picture.list_points(compared)
     parts.append(f"\n![{picture.say_points(points)}](figures/{picture.NAME}.png)\n")
     parts += ["## Why do the published gains not appear?\n"]
-    parts += reasons.explain(compared)
+    parts += reasons.explain(compared, counted)
     parts += ["## When does it help?\n", *reasons.tell_cases(compared)]
     parts += ["## Every table and figure of the paper\n", READ]
     for name, title in SECTIONS.items():
@@ -80,6 +84,20 @@ def make_page(folder: str | Path) -> str:
     parts += [_efforts(tables)]
     parts += ["## Differences between paper and scripts\n", differences.make_table().to_markdown()]
     return "\n".join(parts)
+
+
+def read_counted(folder: Path) -> dict[str, dict[str, Cut]]:
+    """Return what FOMA does to the batches of an epoch, by data set and row, where it was counted.
+
+    ``python -m benchmarks.cuts`` writes it.
+    """
+    path = folder / COUNTED
+    if not path.exists():
+        return {}
+    found = read_json(path, dict)
+    return {
+        data: {label: Cut(**own) for label, own in rows.items()} for data, rows in found.items()
+    }
 
 
 def read_tables(folder: Path) -> list[Measured | Times]:
@@ -203,7 +221,7 @@ def collect(store: str | Path, folder: str | Path) -> None:
             found = found if found.experiment == TUNED else replace(found, tuned=None)
         write_json(kept, found.to_dict(), indent=1)
     for path in store.glob("*.json"):
-        if path.stem in FIGURES:
+        if path.stem in FIGURES or path.name == COUNTED:
             write_bytes(folder / path.name, path.read_bytes())
     wanted = {key: None for found in read_tables(folder) for key in found.keys}
     for path in (*folder.glob("runs-*.jsonl"), folder / STUDY):

@@ -7,7 +7,7 @@ Theorem 1 of the paper (Stewart, 1979): with :math:`P` the projection onto the c
     \quad \inf_2(P_\perp E) \le \eta_j \le \|P_\perp E\|_2.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -15,7 +15,7 @@ from torch import Tensor
 
 from regaug import _random
 from regaug.augment.joint import joint_dimension, joint_rows
-from regaug.data import load
+from regaug.data import load, standardize
 from regaug.formatting import count
 from regaug.functional.spectral import scale_singular_values
 from regaug.reproduction.figures.base import Figure, Numbers, Plan, compact, judge
@@ -34,20 +34,33 @@ NOTE = (
     "Batches of 64 training rows of NO2 with close targets (8 columns, inputs in [0, 1]); the cut "
     f"k is the intrinsic dimension of the batch. Noise: mean over {DRAWS} draws for each batch. "
     "Band: what theorem 1 of the paper allows, mean over the same draws. Crosses: the root of s² + "
-    "64 · 0.1², what independent noise makes of a value s on average. Left one batch, right the "
+    "64 · 0.1², what independent noise makes of a value s on average. Left one batch, then the "
     "mean over {batches} batches of {splits}, whose cuts differ; a value that has grown may "
-    "overtake one before the cut."
+    "overtake one before the cut. Right of it the same of standardized rows, as a study has them."
 )
 
 
 def measure(plan: Plan) -> tuple[Numbers, str]:
-    """Perturb batches of NO2 in three ways, which takes seconds."""
-    changes = [_perturb(rows, k, number) for number, (rows, k) in enumerate(_batches(plan.seeds))]
+    """Perturb batches of NO2 in three ways, which takes seconds; standardized ones too."""
+    changes = _perturb_all(plan.seeds)
+    numbers = {
+        "batch": changes[0].as_values(),
+        **_summarize(changes),
+        "standardized": _summarize(_perturb_all(plan.seeds, is_standardized=True)),
+    }
+    return numbers, NOTE.format(batches=len(changes), splits=count(plan.seeds, "split"))
+
+
+def _perturb_all(seeds: int, *, is_standardized: bool = False) -> "list[_Change]":
+    batches = enumerate(_batches(seeds, is_standardized=is_standardized))
+    return [_perturb(rows, k, number) for number, (rows, k) in batches]
+
+
+def _summarize(changes: "Sequence[_Change]") -> Numbers:
     risen = [(c.draws > c.before)[:, c.k :].flatten() for c in changes]
     inside = [((c.draws >= c.lows) & (c.draws <= c.highs)).flatten() for c in changes]
     ratios = {name: torch.stack([c.ratio(name) for c in changes]).mean(0) for name in LOOK}
-    numbers = {
-        "batch": changes[0].as_values(),
+    return {
         "ratios": compact_all(ratios),
         "smallest": compact_all({name: ratio[-1:] for name, ratio in ratios.items()}),
         "largest": compact_all({name: ratio[:1] for name, ratio in ratios.items()}),
@@ -55,12 +68,11 @@ def measure(plan: Plan) -> tuple[Numbers, str]:
         "share_inside": torch.cat(inside).double().mean().item(),
         "batches": len(changes),
     }
-    return numbers, NOTE.format(batches=len(changes), splits=count(plan.seeds, "split"))
 
 
 def paint(axes: Panels, data: Numbers) -> None:
     """Draw the singular values of a batch before and after, and the mean ratios of all batches."""
-    batch, (values, ratios) = data["batch"], axes[0]
+    batch, (values, ratios, standardized) = data["batch"], axes[0]
     places = range(1, len(batch["before"]) + 1)
     band = {"color": COLORS["noise"], "alpha": 0.13, "linewidth": 0}
     values.fill_between(places, batch["low"], batch["high"], **band)
@@ -68,13 +80,16 @@ def paint(axes: Panels, data: Numbers) -> None:
     for name, look in LOOK.items():
         values.plot(places, batch[name], linewidth=1.2, markersize=5, **look)
         ratios.plot(places, data["ratios"][name], linewidth=1.2, markersize=5, **look)
+        own = data["standardized"]["ratios"][name]
+        standardized.plot(places, own, linewidth=1.2, markersize=5, **look)
     values.scatter(places, batch["expected"], marker="x", color=INK, zorder=4, s=28)
     values.axvline(batch["k"] + 0.5, color=INK, linewidth=1, linestyle="--")
     place = {"ha": "right", "va": "top", "transform": values.get_xaxis_transform()}
     values.text(batch["k"] + 0.4, 0.97, f"k = {batch['k']}", **place)
     values.set(title="singular values of one batch", yscale="log", ylabel="singular value")
-    ratios.axhline(1.0, color=INK, linewidth=1)
-    ratios.set(title="after / before, mean over batches", ylabel="ratio of singular values")
+    for axis, title in ((ratios, "mean over batches"), (standardized, "standardized rows")):
+        axis.axhline(1.0, color=INK, linewidth=1)
+        axis.set(title=f"after / before, {title}", ylabel="ratio of singular values")
     for axis in axes[0]:
         axis.set(xlabel="place j in descending order", xticks=list(places))
 
@@ -95,7 +110,20 @@ def caption(data: Numbers) -> str:
         f"beyond the cut it raises {100 * data['share_risen']:.1f} %. FOMA changes the smallest by "
         f"{change['foma']:+.0f} % with λ = 0.5 and by {change['grown']:+.0f} % with λ = 1.5, and "
         f"the largest by {first['foma']:+.1f} %. With noise, {100 * data['share_inside']:.1f} % of "
-        f"all values are within the bounds of theorem 1. {judge(claims)}"
+        f"all values are within the bounds of theorem 1. {judge(claims)} "
+        f"{_say_standardized(data['standardized'])}"
+    )
+
+
+def _say_standardized(own: Numbers) -> str:
+    """Say what the same does to rows as a study has them."""
+    noise = [100 * (own[end]["noise"][0] - 1) for end in ("smallest", "largest")]
+    foma = [100 * (own["smallest"][name][0] - 1) for name in FACTORS]
+    return (
+        f"On standardized rows, as a study has them, the same noise changes the smallest by "
+        f"{noise[0]:+.1f} % and the largest by {noise[1]:+.1f} %, and FOMA the smallest by "
+        f"{foma[0]:+.0f} and {foma[1]:+.0f} %; {100 * own['share_inside']:.1f} % of all values "
+        "with noise are within the bounds."
     )
 
 
@@ -129,11 +157,12 @@ def compact_all(values: dict[str, Tensor]) -> dict[str, list[float]]:
     return {name: compact(value) for name, value in values.items()}
 
 
-def _batches(seeds: int) -> Iterator[tuple[Tensor, int]]:
+def _batches(seeds: int, *, is_standardized: bool = False) -> Iterator[tuple[Tensor, int]]:
     """Yield FOMA's batches of one epoch for every split, as joint rows, with their cuts."""
     data, size = load("no2"), foma_settings("no2").batch_size
     for seed in range(seeds):
-        part = data.split(seed, protocol="paper").train
+        split = data.split(seed, protocol="paper")
+        part = (standardize(split) if is_standardized else split).train
         for batch in NearestBatchSampler(part.y, size, seed=seed, drop_last=True):
             x, y = part.x[batch], part.y[batch]
             yield joint_rows(x, y, torch.float64), joint_dimension(x, y)
@@ -165,4 +194,4 @@ def _bounds(rows: Tensor, errors: Tensor, before: Tensor) -> tuple[Tensor, Tenso
 
 
 TITLE = "what noise and FOMA do to singular values"
-FIGURE = Figure(TITLE, measure, paint, caption, (10, 4.9, 1, 2), legend=4)
+FIGURE = Figure(TITLE, measure, paint, caption, (13, 4.9, 1, 3), legend=4)

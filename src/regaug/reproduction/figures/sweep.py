@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import torch
@@ -9,14 +10,16 @@ from torch import Tensor, nn
 
 from regaug.augment import FOMA
 from regaug.augment.joint import as_rows
-from regaug.data.base import Part
+from regaug.data.base import Part, Split
 from regaug.functional.spectral import scale_singular_values
 from regaug.models import MLP
 from regaug.reproduction.figures.base import Numbers, spread
 from regaug.reproduction.figures.drawing import COLORS, draw_band
 from regaug.reproduction.figures.trainings import SAME
 from regaug.samplers import RandomBatchSampler
+from regaug.training.recipe import HIDDEN
 from regaug.training.results import RunResult
+from regaug.training.stacked.training import make_table_net
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -73,6 +76,21 @@ def make_nets(runs: Mapping[str, Sequence[RunResult]]) -> dict[str, list[MLP]]:
     return {name: [_make_net(run) for run in own] for name, own in runs.items()}
 
 
+def make_recipe_nets(
+    runs: Mapping[str, Sequence[RunResult]], splits: Sequence[Split]
+) -> dict[str, list[MLP]]:
+    """Return the nets that trainings by a study's recipe made, with all that is folded in."""
+    found: dict[str, list[MLP]] = {}
+    for name, own in runs.items():
+        found[name] = []
+        for run, split in zip(own, splits, strict=True):
+            form = make_table_net(split, run.settings, hidden=HIDDEN).form
+            net = replace(form, linear=run.settings.linear).make()
+            net.load_state_dict(dict(run.weights))
+            found[name].append(net)
+    return found
+
+
 def _make_net(run: RunResult) -> MLP:
     first, head = run.weights["block_1.linear.weight"], run.weights["head.weight"]
     net = MLP(first.shape[1], head.shape[0])
@@ -85,18 +103,26 @@ def sweep(
     parts: Sequence[dict[str, Part]],
     batch_size: int,
     controls: Sequence[str] = (INPUTS,),
+    units: Sequence[float] = (),
 ) -> Numbers:
     """Return the errors by part, net and way of scaling, over lambda: mean and deviation.
 
     ``nets`` and ``parts`` have one for each seed; ``batch_size`` rows are scaled together;
-    ``controls`` are other ways of scaling, for the plain net at FOMA's settings.
+    ``controls`` are other ways of scaling, for the plain net at FOMA's settings. ``units`` are what
+    the targets of each seed were divided by, if they were: errors are in their own units.
     """
+    squares = [unit**2 for unit in units] or [1.0] * len(parts)
     found: Numbers = {}
     for part in parts[0]:
         scaled = [Scaled(own[part], batch_size, seed) for seed, own in enumerate(parts)]
         found[part] = {
             name: {
-                what: spread([s.errors(net, what) for s, net in zip(scaled, own, strict=True)])
+                what: spread(
+                    [
+                        [unit * error for error in s.errors(net, what)]
+                        for s, net, unit in zip(scaled, own, squares, strict=True)
+                    ]
+                )
                 for what in (JOINT, *(controls if name == SAME else ()))
             }
             for name, own in nets.items()

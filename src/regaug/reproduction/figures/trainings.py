@@ -1,17 +1,21 @@
 """The trainings behind the figures: the same net plain and with FOMA, at the paper's settings."""
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from regaug.data import load
+from regaug.data import load, standardize
 from regaug.data.base import Part, Split
+from regaug.data.scaling import StandardizedSplit
 from regaug.methods import BOTH, INPUT
 from regaug.models import LSTNet
 from regaug.reproduction import published
 from regaug.reproduction.figures.base import Plan
 from regaug.training import Machine, Settings, fit, fit_many
+from regaug.training.recipe import HIDDEN, default_recipe
 from regaug.training.results import RunResult
 
 SAME = "erm at FOMA's settings"
@@ -20,6 +24,15 @@ SAME = "erm at FOMA's settings"
 CRIMES_EPOCHS, SERIES_EPOCHS = 80, 2
 # Plain training on NO2 with the settings of C-Mixup's scripts, which the paper took over.
 NO2_ERM = Settings(epochs=100, batch_size=32, learning_rate=1e-2, optimizer="adam")
+# The recipe of a study without any of its parts, and with each of them alone.
+PARTS: Mapping[str, Mapping[str, Any]] = {
+    "none": {},
+    "periodic features": {"frequencies": default_recipe(1).frequencies},
+    "a linear part": {"linear": True},
+    "columns by relevance": {"relevance": True},
+    "averaged weights": {"average": default_recipe(1).average},
+}
+_NO_PARTS = {"frequencies": 0, "linear": False, "relevance": False, "average": 0.0}
 # By name: the method, and its settings but for the seed.
 Ways = dict[str, tuple[str, Settings]]
 Trained = tuple[list[Split], dict[str, list[RunResult]]]
@@ -60,6 +73,40 @@ def train_exchange_rate(plan: Plan) -> tuple[Split, dict[str, list[LSTNet]]]:
         for seed, net in enumerate(nets[name]):
             fit(net, split, method, replace(settings, seed=seed), machine=Machine("cpu"), record=())
     return split, nets
+
+
+def standardized_splits(data: str, seeds: int) -> list[StandardizedSplit]:
+    """Return the splits of the paper, a seed each, as a study has them: standardized."""
+    whole = load(data)
+    return [standardize(whole.split(seed, protocol="paper")) for seed in range(seeds)]
+
+
+def train_by_recipe(
+    data: str,
+    splits: Sequence[StandardizedSplit],
+    plan: Plan,
+    *,
+    epochs: int | None = None,
+    part: str | None = None,
+) -> dict[str, list[RunResult]]:
+    """Train the net of a study with its default recipe, plain and with FOMA as table 8 sets it.
+
+    No run stops early. With ``part`` only that one of the recipe's parts is there.
+    """
+    usual = default_recipe(len(splits[0].train))
+    changes = {} if part is None else {**_NO_PARTS, **PARTS[part]}
+    usual = replace(usual, epochs=plan.part_of(epochs or usual.epochs), patience=None, **changes)
+    own = foma_settings(data).method_settings
+    ways: Ways = {SAME: ("erm", usual), "foma": ("foma", replace(usual, method_settings=own))}
+    return {
+        name: fit_many(
+            splits,
+            method,
+            [replace(settings, seed=seed) for seed in range(len(splits))],
+            hidden=HIDDEN,
+        )
+        for name, (method, settings) in ways.items()
+    }
 
 
 def take_evenly(part: Part, n: int) -> Part:
