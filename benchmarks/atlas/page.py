@@ -53,16 +53,13 @@ def cells_of_models() -> dict[str, dict[str, dict[int, float]]]:
 
 
 def fitted() -> dict[str, dict[str, list[float]]]:
-    """Return the errors of every model on the splits of each table that all models have."""
-    found = cells_of_models()
-    measured = [name for name in MODELS if len(found.get(name, {})) == len(index())]
-    shared = set[int](range(SPLITS))
-    shared.intersection_update(*(own for name in measured for own in found[name].values()))
+    """Return the errors of the models that are measured on every split of all tables."""
+    found, splits = cells_of_models(), range(SPLITS)
+    cells = [(table, split) for table in index() for split in splits]
     return {
-        name: {
-            t: [own[split] for split in sorted(shared)] for t, own in sorted(found[name].items())
-        }
-        for name in measured
+        name: {t: [own[split] for split in splits] for t, own in sorted(found[name].items())}
+        for name in MODELS
+        if name in found and all(split in found[name].get(table, {}) for table, split in cells)
     }
 
 
@@ -110,7 +107,7 @@ def models_part(found: Mapping[str, Mapping[str, Sequence[float]]]) -> list[str]
 
 
 def unfinished_part(whole: Sequence[str]) -> list[str]:
-    """Compare ours with a model that is not measured on all tables, where it is."""
+    """Compare ours with a model that is not measured on every split of all tables, where it is."""
     cells, out = cells_of_models(), list[str]()
     for name in (name for name in MODELS if name in cells and name not in whole):
         shared = [
@@ -134,8 +131,8 @@ def unfinished_part(whole: Sequence[str]) -> list[str]:
             span = between(low, high, "percent")
             words.append(f"`{other}` by {told(middle, 'percent')} ({span})")
         out += [
-            f"{MODELS[name]} are measured on {len(tables)} tables so far, and",
-            f"{count(len(shared), 'split')} of them. There the errors of ours differ from its own:",
+            f"{MODELS[name]} are measured on {len(tables)} of the tables,",
+            f"{count(len(shared), 'split')} in all. There the errors of ours differ from its own:",
             f"{', '.join(words)}.",
             "",
         ]

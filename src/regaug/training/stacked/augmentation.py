@@ -85,9 +85,6 @@ class StackAugmentation:
             where = self.across.choose(len(self.places), np.arange(len(progress)))
         return where, self.across.happens(progress)
 
-    def _can_mix_ahead(self, across: MixesRows[Any]) -> bool:
-        return across.is_blind and not self.parts[0].append
-
     def _mix_steps(self, across: MixesRows[Any], batches: Batches) -> Iterator[MixedStep]:
         """Draw for all steps at once: shares and partners do not depend on the weights."""
         shape = n_steps, n_runs = batches.x.shape[:2]
