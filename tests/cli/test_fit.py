@@ -197,7 +197,7 @@ def test_it_says_how_long_it_takes_and_what_the_time_did_not_allow(run, tmp_path
 def test_no_more_time_is_left_than_there_is(monkeypatch):
     told = []
     words = {"method": "erm", "members": 2, "max_minutes": 0.02, "progress": told.append}
-    monkeypatch.setattr("regaug.ensemble.fit.estimate_seconds", lambda runs, problems: 1e6)
+    monkeypatch.setattr(ensemble_fit, "estimate_seconds", lambda runs, problems: 1e6)
     regaug.fit(load("synthetic-sine", n=60), **words)
     assert told[0].seconds_left <= 1.2
 

@@ -152,7 +152,7 @@ def test_a_parquet_file_that_claims_to_be_huge_is_refused(tmp_path, monkeypatch)
     def fail(path):
         raise pa.ArrowMemoryError("malloc of size 720575940379279680 failed")
 
-    monkeypatch.setattr(pd, "read_parquet", fail)
+    monkeypatch.setattr("pyarrow.parquet.read_table", fail)
     with pytest.raises(DataError, match=r"a\.parquet cannot be read as Parquet: malloc"):
         read_table(tmp_path / "a.parquet", target="y")
 

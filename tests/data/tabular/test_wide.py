@@ -58,7 +58,8 @@ def test_messages_name_the_first_columns_and_count_the_others():
         read_table(make(2_000, "constants"), target="y")
     assert len(str(caught.value)) < 1_000
     frame = make(60, "texts")
-    frame[[f"constant {i}" for i in range(2_000)]] = 1.0
+    constants = pd.DataFrame(1.0, frame.index, [f"constant {i}" for i in range(2_000)])
+    frame = pd.concat([frame, constants], axis=1)
     assert len(read_table(frame, target="y").summary) < 3_000
 
 
